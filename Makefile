@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+SITE_STAMP := $(VENV)/.site-installed
 # Without compiled files each of hundreds of processes would compile Tenax anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test test-full chaos siege check format docs bench fuzz differential lock clean
+.PHONY: help install demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean
 
 help: ## the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -33,6 +34,11 @@ $(DEV_STAMP): requirements/dev.txt $(RUN_STAMP)
 	@$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
+$(SITE_STAMP): requirements/site.txt $(DEV_STAMP)
+	@echo "installing the tools for the site ..."
+	@$(PIP) --require-hashes -r requirements/site.txt
+	@touch $@
+
 install: $(RUN_STAMP) ## makes .venv/bin/tenax
 
 demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
@@ -41,10 +47,10 @@ demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
 up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 	@$(BIN)/tenax up
 
-test: $(DEV_STAMP) ## all tests on the embedded PostgreSQL, in minutes; ONLY=tests/engine runs a part
-	@$(PYTEST) $(ONLY)
+test: $(DEV_STAMP) ## the tests on the embedded PostgreSQL, in minutes; ONLY=tests/engine runs a part
+	@$(PYTEST) -m "not full" $(ONLY)
 
-test-full: $(DEV_STAMP) ## all tests on both kinds of PostgreSQL (as far as they are there), with more examples
+test-full: $(DEV_STAMP) $(SITE_STAMP) ## all tests on both kinds of PostgreSQL (as far as they are there), with more examples
 	@$(PYTEST) --postgres=both --hypothesis-profile=full $(ONLY)
 
 chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
@@ -66,6 +72,10 @@ format: $(DEV_STAMP) ## puts the code into its form
 docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
 	@$(BIN)/python tests/docs/generate.py
 
+site: $(SITE_STAMP) docs ## builds the docs as a site in build/site, which works offline
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean --config-file website/mkdocs.yml
+	@echo "built build/site/index.html"
+
 bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL and against peers, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)
 
@@ -75,9 +85,12 @@ fuzz: $(DEV_STAMP) ## sends what nobody should send, EXAMPLES of each kind
 differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by random scenarios
 	@PYTHONPATH=tests $(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)
 
+vendor: $(DEV_STAMP) ## fetches the vendored files of the API page anew, and checks them
+	@$(BIN)/python tools/vendor.py
+
 lock: $(DEV_STAMP) ## compiles the requirements files anew
 	@$(PIP) uv
-	@for name in build run dev; do \
+	@for name in build run dev site; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    requirements/$$name.in --output-file requirements/$$name.txt || exit; done
 	@for peer in pgqueuer:3.11 procrastinate:3.11 dbos:3.11 oban:3.12 celery:3.11; do \
@@ -85,4 +98,4 @@ lock: $(DEV_STAMP) ## compiles the requirements files anew
 	    benchmarks/peers/$${peer%:*}.in --output-file benchmarks/peers/$${peer%:*}.txt || exit; done
 
 clean: ## removes the environment and the caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers build

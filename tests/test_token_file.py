@@ -11,7 +11,8 @@ import pytest
 
 from tenax.credentials.token_file import keep_token, own_token, read_token, replace_token
 from tenax.errors import Unreachable, UsageError
-from tenax.settings import find_home, load_settings
+from tenax.settings import load_settings
+from tenax.settings.home import find_home
 
 
 @pytest.fixture

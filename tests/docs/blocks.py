@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from generate import ROOT, pages
 
-_BLOCK = re.compile(r"(?:<!-- (run[^>]*?) -->\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"(?:<!-- ((?:run|file)[^>]*?) -->\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,19 @@ def blocks(language: str) -> list[Block]:
     return [block for block in _all() if block.language == language]
 
 
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    return [
+        Block(
+            f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start(2)) + 1}",
+            found[1],
+            found[2],
+            found[3],
+        )
+        for found in _BLOCK.finditer(text)
+    ]
+
+
 def _all() -> Iterator[Block]:
     for page in pages():
-        text = page.read_text("utf-8")
-        for found in _BLOCK.finditer(text):
-            line = text.count("\n", 0, found.start(2)) + 1
-            yield Block(f"{page.relative_to(ROOT)}:{line}", found[1], found[2], found[3])
+        yield from blocks_of(page)

@@ -12,14 +12,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `generate_*`, beside this file
 
+import diagrams
 import generate_cli
 import generate_events
 import generate_limits
 import generate_policy
+import generate_python
 import generate_reference
 import generate_rooms
 
 ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs/images"
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_policy.BLOCKS,
@@ -28,6 +31,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_cli.BLOCKS,
     **generate_limits.BLOCKS,
     **generate_rooms.BLOCKS,
+    **generate_python.BLOCKS,
 }
 
 
@@ -35,8 +39,7 @@ def pages() -> list[Path]:
     """Every page that a reader of the docs can come to."""
     return [
         *sorted(ROOT.glob("*.md")),
-        *sorted((ROOT / "docs").glob("*.md")),
-        *sorted((ROOT / "docs/decisions").glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
     ]
 
 
@@ -56,6 +59,11 @@ def main() -> None:
         if after != before:
             page.write_text(after, "utf-8")
             print(f"wrote {page.relative_to(ROOT)}")
+    for name, draw in diagrams.PICTURES.items():
+        picture = IMAGES / name
+        if not picture.exists() or picture.read_text("utf-8") != draw():
+            picture.write_text(draw(), "utf-8")
+            print(f"wrote {picture.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from cyclopts import App
+from fastapi import FastAPI
 from tables import code, codes, table
 
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
 from tenax.server.auth import CALLBACKS, is_allowed, is_public
-from tenax.setting_docs import describe_settings
+from tenax.server.schema.openapi import describe
+from tenax.settings.docs import describe_settings
 from tenax.store.fleet.tokens import Role
 
 GROUPS = ("workers", "queues", "db", "token")
@@ -92,13 +94,15 @@ def _flags() -> dict[str, list[str]]:
 
 
 def routes() -> str:
-    rows = []
+    """Returns the routes as `/openapi.json` describes them."""
+    api = FastAPI()
     for module in API:
-        for route in module.router.routes:
-            [method] = route.methods  # type: ignore[attr-defined]  # all of them are APIRoute
-            words = (route.endpoint.__doc__ or "the server's version").splitlines()[0]  # type: ignore[attr-defined]
-            path = route.path_format  # type: ignore[attr-defined]
-            rows.append((code(f"{method} {path}"), _roles(method, path), words))
+        api.include_router(module.router)
+    rows = []
+    for path, operations in describe(api)["paths"].items():
+        for method, operation in operations.items():
+            words = operation["description"].splitlines()[0]
+            rows.append((code(f"{method.upper()} {path}"), _roles(method.upper(), path), words))
     return table(("route", "roles", ""), rows)
 
 

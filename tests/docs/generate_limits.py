@@ -20,14 +20,15 @@ from tenax.model import json_text
 from tenax.model.attempt import bounded
 from tenax.model.inputs import inputs as declared
 from tenax.model.parse.yaml_builder import MAX_DEPTH, MAX_VALUES
+from tenax.model.wire_types import BATCH, FILES, LONGEST_LEASE_WAIT
 from tenax.policy.expressions.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
 from tenax.policy.expressions.values import TEXT_LIMIT
 from tenax.server.api.executions import LONGEST_NEWS_WAIT
 from tenax.server.protocol.bounded import MAX_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
-from tenax.server.schema.requests import BATCH, FILES, LONGEST_LEASE_WAIT
-from tenax.setting_docs import describe_settings
+from tenax.server.schema.body import DEEPEST_JSON
+from tenax.settings.docs import describe_settings
 from tenax.store.tables.log import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
 from tenax.worker.executors.redirects import MAX_REDIRECTS
 from tenax.worker.handlers.error_outcomes import STDERR_LIMIT, TRACEBACK_LIMIT
@@ -36,8 +37,6 @@ from tenax.worker.processes.processes import STDOUT_LIMIT
 _TEMPLATE = "class `invalid`, reason `template_error`"
 _CHECK = "422; in a child's step class `invalid`, reason `invalid_parameters`"
 _RESULT = "class `invalid`, reason `invalid_result`"
-_JSON_OF_REQUESTS = 200
-"""Levels that the JSON reader of requests goes down. It is a constant of pydantic's."""
 
 
 class Limit(NamedTuple):
@@ -78,7 +77,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
             "body_memory",
             "503",
         ),
-        Limit("levels of JSON", _count(_JSON_OF_REQUESTS), "422"),
+        Limit("levels of JSON", _count(DEEPEST_JSON), "422"),
         Limit("submissions, reports or releases in one request", _count(BATCH), "422"),
         Limit("definitions of children in one submission", _count(FILES), "422"),
         Limit("time that a request waits for work", f"{LONGEST_LEASE_WAIT:g}s", "422"),
@@ -89,21 +88,21 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("bytes", "max_definition", "422"),
         Limit("steps", "max_steps", "422"),
         Limit("values in the schemas of all inputs", "max_schema", "422"),
-        Limit("processor time in which one is read and checked, aside", "definition_time", "422"),
-        Limit("inputs", _count(declared.MAX_INPUTS), "422"),
+        Limit("processor time to read and check one in a process beside the server", "definition_time", "422"),
+        Limit("inputs", _count(declared.MOST_INPUTS), "422"),
         Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
         Limit("values in all, and levels", f"{_count(MAX_VALUES)}, {MAX_DEPTH}", "422"),
         Limit("levels of children", _count(DEEPEST_CHILD), "422"),
     ),
     "Inputs, schemas and fan-outs": (
-        Limit("input of a check that is made aside", "max_input", _CHECK),
+        Limit("input of a check in a process beside the server", "max_input", _CHECK),
         Limit("processor time of such a check", "input_time", _CHECK),
         Limit("levels of an input", _count(declared.MAX_DEPTH), _CHECK),
         Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
-        Limit("processes aside, of which one sender has all but one at most", "aside_processes", "senders wait for their turns"),
-        Limit("children of one execution that wait for a process aside", _count(MOST_SLOW_OF_ONE), "further ones are started later"),
-        Limit("memory of each process aside", "aside_memory", "as beyond `definition_time` or `input_time`"),
+        Limit("processes beside the server; one sender has at most all but one of them", "aside_processes", "senders wait for their turns"),
+        Limit("children of one execution that wait for such a process", _count(MOST_SLOW_OF_ONE), "further ones are started later"),
+        Limit("memory of each such process", "aside_memory", "as beyond `definition_time` or `input_time`"),
     ),
     "Conditions and templates": (
         Limit("units of work of all conditions of one decision", "expression_work", "no retry, and the decision says why"),
@@ -152,7 +151,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         ),
     ),
     "Memory of the server": (
-        Limit("plans of workflows, by an estimate", "plan_memory", "what was not used for longest is read again when it is needed"),
+        Limit("plans of workflows, by an estimate", "plan_memory", "the plans that were not used for longest are read again when they are needed"),
         Limit("schemas with their validators", _size(declared.SCHEMA_MEMORY), "the oldest are made again when they are needed"),
         Limit("leases", _count(leased.MOST_REMEMBERED), "the database is asked"),
         Limit("inputs of up to 1KB, of the youngest executions", _count(inputs.MOST_REMEMBERED), "the database is asked"),

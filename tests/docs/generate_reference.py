@@ -38,39 +38,34 @@ from tenax.policy.laws import LAWS
 from tenax.policy.transitions import TRANSITIONS
 
 _VARIABLES: Mapping[str, str] = {
-    "status_code": "of the HTTP answer; None where there was none",
+    "status_code": "the status of the HTTP answer; None if there was no answer",
     "error": "the failure's message",
-    "success": "always false: conditions are asked about failures only",
-    "result": "what the failed attempt gave along: the answer's body, a handler's `data`",
-    "data": "the same; of a mapping with a key `data`, that key",
+    "success": "always false, because conditions are evaluated for failures only",
+    "result": "what the failed attempt returned: the body of the answer, or the `data` of a handler",
+    "data": "the same as `result`; if `result` is a mapping with a key `data`, the value of that key",
     "failure": "`class`, `reason`, `exit_code`, `retry_after`, `exception`, `child` (of a failed child execution: `execution_id`, `class`, `reason`, `message`, `step`, `attempts`, and its own `child`)",
     "attempt": "the number of the attempt that has just ended",
-    "max_attempts": "the policy's limit; None where unlimited",
+    "max_attempts": "the policy's limit; None if it is unlimited",
     "elapsed": "seconds since the first enqueue",
-    "cost": "what all attempts have cost, this one included",
+    "cost": "the cost of all attempts, this one included",
     "execution_id": "the execution's number",
     "node_id": "the step's name",
 }
 _UNTIL: Mapping[str, str] = {
-    "result": "what the attempt gave",
-    "data": "the same; of a mapping with a key `data` (an http step's result), that key",
-    "status_code": "of an http step's answer; None elsewhere",
+    "result": "the result of the attempt",
+    "data": "the same as `result`; if `result` is a mapping with a key `data` (as in an http step), the value of that key",
+    "status_code": "the status of an http step's answer; None in other steps",
     "attempt": "the number of the attempt that has just ended",
-    "polls": "how often it was found not yet done before",
+    "polls": "how often the condition was false before",
     "elapsed": "seconds since the first enqueue",
     "execution_id": "the execution's number",
     "node_id": "the step's name",
 }
 
 
-def _states(what: str) -> str:
-    lines = ["```mermaid", "stateDiagram-v2"]
-    states = TRANSITIONS[what]
-    lines.append(f"    [*] --> {next(iter(states))}")
-    for state, following in states.items():
-        lines += [f"    {state} --> {after}" for after in following]
-    lines += [f"    {state} --> [*]" for state, following in states.items() if not following]
-    return "\n".join([*lines, "```"])
+def state_edges(what: str) -> list[tuple[str, str]]:
+    """Returns which state may follow which, in the order of the table."""
+    return [(before, after) for before, following in TRANSITIONS[what].items() for after in following]
 
 
 _IN_A_COMPENSATION = {
@@ -81,8 +76,8 @@ _IN_A_COMPENSATION = {
 }
 
 
-def compensation_states() -> str:
-    """Those of its work item, in the words of steps; what has failed stays so."""
+def compensation_edges() -> list[tuple[str, str]]:
+    """Returns the transitions of a compensation: those of its work item, in the words of steps."""
     known = {state: _IN_A_COMPENSATION.get(state, state) for state in TRANSITIONS["item"]}
     edges = dict.fromkeys(
         (known[before], known[after])
@@ -90,10 +85,7 @@ def compensation_states() -> str:
         for after in following
         if before != "failed" and known[before] != known[after]
     )
-    ends = [name for name in dict.fromkeys(known.values()) if name not in {before for before, _ in edges}]
-    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
-    lines += [f"    {before} --> {after}" for before, after in edges]
-    return "\n".join([*lines, *(f"    {name} --> [*]" for name in ends), "```"])
+    return list(edges)
 
 
 def state_table() -> str:
@@ -118,11 +110,11 @@ def until_variables() -> str:
 def template_variables() -> str:
     places = (
         ("the keys of a python, http or process step (`args`, `url`, ...)", SPEC_VARIABLES),
-        ("those of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
+        ("the keys of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
         ("`compensate`", COMPENSATE_VARIABLES),
         ("`concurrency.key`", ONCE_VARIABLES),
-        ("in all of these, where the step has `for_each`, also", FAN_OUT_VARIABLES),
-        ("in the keys of a step with `until`, also", POLLING_VARIABLES),
+        ("also in all of these, if the step has `for_each`", FAN_OUT_VARIABLES),
+        ("also in the keys of a step with `until`", POLLING_VARIABLES),
         ("`when`, `for_each`, `on_failure.value`, `outputs`", ONCE_VARIABLES),
     )
     return table(("where", "variables"), [(where, codes(sorted(names))) for where, names in places])
@@ -221,11 +213,6 @@ def laws() -> str:
 
 BLOCKS = {
     "laws": laws,
-    "states-execution": lambda: _states("execution"),
-    "states-step": lambda: _states("step"),
-    "states-item": lambda: _states("item"),
-    "states-compensation": compensation_states,
-    "states-worker": lambda: _states("worker"),
     "state-table": state_table,
     "condition-variables": condition_variables,
     "template-variables": template_variables,

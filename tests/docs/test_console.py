@@ -27,13 +27,13 @@ _VARYING = (
 )
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
     for pattern, word in _VARYING:
         line = pattern.sub(word, line)
     return line.strip()
 
 
-def _commands(block: Block) -> list[tuple[str, list[str]]]:
+def commands_of(block: Block) -> list[tuple[str, list[str]]]:
     found: list[tuple[str, list[str]]] = []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -43,9 +43,9 @@ def _commands(block: Block) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _pattern(expected: list[str]) -> re.Pattern[str]:
+def pattern_of(expected: list[str]) -> re.Pattern[str]:
     """The lines in their order; a line of dots is any number of lines."""
-    lines = [r"(?:.*\n)*?" if line.strip() == "..." else re.escape(_plain(line)) + r"\n" for line in expected]
+    lines = [r"(?:.*\n)*?" if line.strip() == "..." else re.escape(plain(line)) + r"\n" for line in expected]
     return re.compile("".join(lines))
 
 
@@ -62,13 +62,13 @@ def _run(command: str, folder: Path, database_url: str) -> subprocess.CompletedP
 
 @pytest.mark.parametrize("block", [pytest.param(block, id=block.place) for block in _MARKED])
 def test_marked_commands_print_what_the_page_says(block: Block, tmp_path: Path, database_url: str) -> None:
-    for line, expected in _commands(block):
+    for line, expected in commands_of(block):
         wanted = _EXIT.search(line)
         done = _run(_EXIT.sub("", line), tmp_path, database_url)
         assert done.returncode == (int(wanted[1]) if wanted else 0), done.stderr
-        printed = "".join(f"{_plain(out)}\n" for out in done.stdout.splitlines())
-        assert _pattern(expected).fullmatch(printed), f"{line}\n{done.stdout}"
+        printed = "".join(f"{plain(out)}\n" for out in done.stdout.splitlines())
+        assert pattern_of(expected).fullmatch(printed), f"{line}\n{done.stdout}"
 
 
 def test_some_commands_are_marked() -> None:
-    assert sum(len(_commands(block)) for block in _MARKED) >= 5
+    assert sum(len(commands_of(block)) for block in _MARKED) >= 5

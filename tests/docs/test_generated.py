@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import diagrams
 import generate
 import generate_limits
 import pytest
@@ -21,6 +22,16 @@ def test_every_generated_block_is_current(page: Path) -> None:
 
 def test_every_block_there_is_stands_in_some_page() -> None:
     assert generate.used(page.read_text("utf-8") for page in generate.pages()) == set(generate.BLOCKS)
+
+
+@pytest.mark.parametrize("name", diagrams.PICTURES)
+def test_every_picture_is_current(name: str) -> None:
+    assert (generate.IMAGES / name).read_text("utf-8") == diagrams.PICTURES[name](), "run `make docs`"
+
+
+def test_the_recorded_run_is_the_one_in_the_readme() -> None:
+    readme = (generate.ROOT / "README.md").read_text("utf-8").splitlines()
+    assert [line for line in diagrams.recorded_lines() if line not in readme] == []
 
 
 def test_an_old_block_is_noticed() -> None:

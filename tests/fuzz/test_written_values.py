@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import math
 from datetime import UTC, datetime
 from typing import Any
@@ -24,9 +24,9 @@ from tenax.errors import UsageError
 from tenax.model.durations import LONGEST, format_duration, parse_duration, parse_retry_after
 from tenax.model.times import parse_time
 from tenax.server.schema.parameters import moment_of
-from tenax.setting_sources import Given, Wrong, parse
-from tenax.setting_values import share, size_in_bytes
-from tenax.settings import Settings
+from tenax.settings import load_settings
+from tenax.settings.docs import describe_settings, flag_of
+from tenax.settings.values import share, size_in_bytes
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _PARTS = (
@@ -154,15 +154,16 @@ def test_sizes_and_shares_are_numbers_in_their_bounds(value):
         assert_brief(error, 300)
 
 
-@pytest.mark.parametrize(
-    "name", [field.name for field in dataclasses.fields(Settings) if "parse" in field.metadata]
-)
+@pytest.mark.parametrize("name", [row.name for row in describe_settings()])
 @given(value=VALUES)
 @fuzzed(10, share=0.1)
-def test_a_setting_is_read_or_refused(name: str, value: Any):
-    [field] = [field for field in dataclasses.fields(Settings) if field.name == name]
-    wrong = Wrong()
-    read = parse(Given(value, "the test"), field, wrong)
-    if read is None:
-        with pytest.raises(UsageError):
-            wrong.refuse()
+def test_a_setting_is_read_or_refused(tmp_path_factory, name: str, value: Any):
+    """A wrong value is refused in words that name the setting."""
+    said = name
+    with contextlib.suppress(UsageError):
+        try:
+            load_settings({name: value}, env={}, cwd=tmp_path_factory.getbasetemp())
+        except UsageError as error:
+            said = error.message
+            raise
+    assert name in said or flag_of(name) in said

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.durations import LONGEST, format_duration, parse_duration, parse_retry_after
+from tenax.model.durations import (
+    LONGEST,
+    format_duration,
+    parse_duration,
+    parse_retry_after,
+    parse_since,
+)
 
 NOW = datetime(1994, 11, 6, 8, 49, 7, tzinfo=UTC)
 
@@ -113,3 +119,25 @@ def test_retry_after_in_all_its_forms(header, seconds):
 def test_no_header_breaks_it(text):
     seconds = parse_retry_after(text, NOW)
     assert seconds is None or 0 <= seconds <= LONGEST
+
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("1h30m", datetime(2026, 1, 31, 10, 30, tzinfo=UTC)),
+        ("60", datetime(2026, 1, 31, 11, 59, tzinfo=UTC)),
+        ("2026-01-31T12:00:00+02:00", datetime(2026, 1, 31, 10, tzinfo=UTC)),
+        (" 2026-01-30 ", datetime(2026, 1, 30, tzinfo=UTC)),
+    ],
+)
+def test_since_is_how_long_ago_or_a_time(text, moment):
+    assert parse_since(text, NOON) == moment
+
+
+@pytest.mark.parametrize("text", ["", "-1h", "yesterday", "0001-01-01T00:00:00+23:59"])
+def test_since_is_neither(text):
+    with pytest.raises(ValueError, match="is neither a time nor a duration"):
+        parse_since(text, NOON)

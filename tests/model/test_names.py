@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tenax import setting_values
 from tenax.engine.operate.queues import _check
 from tenax.errors import InvalidDefinition, UsageError
 from tenax.model.names import is_workflow_name, name_fault
 from tenax.model.parse.parse import parse_workflow
+from tenax.settings import values as setting_values
 
 SOURCE = "name: w\nworkflow: [{{step: s, type: python, task: 't:t', queue: {name}}}]\n"
 

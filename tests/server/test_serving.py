@@ -42,7 +42,7 @@ def lease_body(**more: Any) -> dict[str, Any]:
     return {"worker": "w", "grant": str(uuid4()), "slots": 5, "runtimes": ["python"], "wait": 60} | more
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_an_open_server_is_refused_beyond_loopback(start, host: str) -> None:
     with pytest.raises(UsageError, match="there is no token yet") as raised:
         start(host=host)

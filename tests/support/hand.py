@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tenax.engine.engine import Engine
 from tenax.engine.graph.fan_out import fill_slots
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import (
+    PROTOCOL,
     Assignment,
     Heartbeat,
     Held,
@@ -104,7 +104,7 @@ class Hand:
         self, worker: str = "w1", *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
     ) -> None:
         self._lives[worker] = more.get("life")
-        await self.engine.register(Registration(worker, runtimes, **more))
+        await self.engine.register(Registration(worker, runtimes, protocol=PROTOCOL, **more))
 
     async def beat(self, *assignments: Assignment, worker: str = "w1", **more: Any) -> Any:
         held = tuple(Held(a.item_id, a.token) for a in assignments)
@@ -143,7 +143,7 @@ class Hand:
     async def restarted(self, **settings: Any) -> Hand:
         """Starts the next server on the same database: it knows nothing but what is there."""
         context = self.engine.context
-        engine = Engine(context.database, replace(context.settings, **settings), roll=context.roll)
+        engine = Engine(context.database, context.settings.model_copy(update=settings), roll=context.roll)
         await engine.prepare()
         return Hand(engine, self.clock, self._lives)
 

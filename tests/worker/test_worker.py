@@ -12,7 +12,7 @@ import pytest
 from support.server_in_memory import PATIENCE, Server, work
 
 from tenax.errors import TooLarge, Unauthorized, Unreachable
-from tenax.model.wire import Held, Registration
+from tenax.model.wire import PROTOCOL, Held, Registration
 from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
 from tenax.worker.handlers.error_outcomes import MESSAGE_LIMIT, STDERR_LIMIT, TRACEBACK_LIMIT
@@ -31,7 +31,7 @@ def test_runs_what_it_leases_and_reports_it_in_batches(quick):
     [said] = server.registrations
     life = said.life
     assert said == Registration(
-        "w1", ("python", "http", "process"), ("default",), {"zone": "a"}, 100, "v1", life, 5
+        "w1", ("python", "http", "process"), ("default",), {"zone": "a"}, 100, "v1", life, 5, PROTOCOL
     )
     assert {(r.execution_id, r.worker, r.life) for r in server.requests} == {(5, "w1", life)}
     assert {(b.worker, b.life) for b in server.beats} == {("w1", life)}

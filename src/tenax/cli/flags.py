@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
 from tenax.errors import UsageError
-from tenax.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from tenax.settings import Settings
 
 _WHERE = Group("Where", sort_key=90)
 
@@ -42,6 +44,8 @@ class DatabaseFlags:
     home: Home = None
 
     def settings(self) -> Settings:
+        from tenax.settings import load_settings
+
         return load_settings({"database_url": self.database, "home": self.home})
 
     def command(self, *words: object) -> str:
@@ -64,12 +68,14 @@ class TargetFlags:
 
     def settings(self) -> Settings:
         """Returns the settings with these flags. `--database` overrides a server named in a setting."""
+        from tenax.settings import load_settings
+
         if self.server and self.database:
             raise UsageError("--server and --database exclude each other", remedy="name one of them")
         settings = load_settings(
             {"server": self.server, "token": self.token, "database_url": self.database, "home": self.home}
         )
-        return replace(settings, server=None) if self.database else settings
+        return settings.model_copy(update={"server": None}) if self.database else settings
 
     def command(self, *words: object) -> str:
         """Returns a command of `tenax` to be pasted. It has the same server and database as the command that prints it."""

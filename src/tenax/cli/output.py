@@ -76,7 +76,11 @@ def say(text: str, *, stream: IO[str] | None = None) -> None:
 
 def print_json(document: Any) -> None:
     """Prints the document of `--json`, indented, since people read and compare it too."""
-    print(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    print(json_document(document))
+
+
+def json_document(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False, default=str)
 
 
 def printable(text: str) -> str:

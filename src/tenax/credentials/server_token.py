@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tenax.credentials.token_file import are_local, own_token
 from tenax.errors import UsageError
-from tenax.settings import Settings
+
+if TYPE_CHECKING:
+    from tenax.settings import Settings
 
 
 def token_for(settings: Settings, servers: str) -> str | None:

@@ -79,7 +79,7 @@ class PlanCache:
         return self._by_id.peek(plan_id)
 
     def use(self, plan_id: int) -> Plan | None:
-        """The plan, if it is in memory: it stays there for longer then."""
+        """Returns a plan if it is in memory. This counts as a use, so that the plan stays there for longer."""
         return self._by_id.use(plan_id)
 
     def id_of(self, plan: Plan) -> int | None:

@@ -299,7 +299,8 @@ class Engine:
         return await self.dispatcher.lease(request)
 
     async def report(self, reports: Sequence[Report], *, size: int = 0) -> Sequence[ReportAnswer]:
-        """`size`: the bytes that the reports came in. Large ones are written beside those of others."""
+        """Writes reports. `size` is the number of bytes in which they were sent: large ones go beside the
+        others."""
         return await self._report(reports, size=size)
 
     async def release(self, releases: Sequence[Release]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
@@ -33,6 +33,19 @@ def parse_duration(value: float | str) -> float:
     if seconds > LONGEST:
         raise ValueError(f"{_show(value)} is longer than 100 years; is the unit right?")
     return seconds
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """Returns the time that a text names, in UTC: how long ago (1h), or a time (UTC where it names no zone). Raises ValueError."""
+    try:
+        return now - timedelta(seconds=parse_duration(text))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{_show(text)} is neither a time nor a duration") from None
 
 
 def _from_number(value: float) -> float:

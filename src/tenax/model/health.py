@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
+
+from tenax.model.wire_types import PLAIN
 
 Health = Literal["healthy", "degraded", "unhealthy"]
 HEALTHS: tuple[Health, ...] = get_args(Health)
@@ -20,7 +24,7 @@ class HealthReport:
     """Is what a worker reports of itself with every heartbeat."""
 
     status: Health = "healthy"
-    last_check: str | None = None
+    last_check: Annotated[str, Meta(max_length=100, pattern=PLAIN)] | None = None
     """The time of the report by the worker's clock, as RFC 3339."""
     consecutive_failures: int = 0
     total_executions: int = 0

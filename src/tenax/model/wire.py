@@ -14,6 +14,21 @@ import msgspec
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
+from tenax.model.wire_types import (
+    Attempt,
+    Files,
+    Id,
+    Item,
+    Labels,
+    LeaseWait,
+    Name,
+    Names,
+    Slots,
+    Source,
+    Text,
+    Token,
+    WorkerName,
+)
 
 PROTOCOL = 2
 """The version of the protocol between server and workers. It grows with each change that the other side must know.
@@ -34,20 +49,20 @@ A secret with `"quote": "word"` is part of a text for the shell, and the worker 
 class LeaseRequest:
     """Asks for as many items as a worker has free slots. The request waits in the server for work, `wait` seconds at most."""
 
-    worker: str
-    grant: str
+    worker: WorkerName
+    grant: Token
     """A new UUID for each request. It identifies the granted leases if the answer is lost."""
-    slots: int
-    runtimes: tuple[str, ...]
-    queues: tuple[str, ...] = ("default",)
-    labels: dict[str, str] = field(default_factory=dict)
-    execution_id: int | None = None
-    """The only execution whose items are leased (`tenax run`)."""
-    wait: float = 20.0
-    lost_grants: tuple[str, ...] = ()
-    """Earlier requests whose answer never arrived. Their leases are released, and the attempts are not counted."""
-    life: str | None = None
-    """The life of the registration. A life whose name was taken over by a later one gets nothing."""
+    slots: Slots
+    runtimes: Names
+    queues: Names = ("default",)
+    labels: Labels = field(default_factory=dict)
+    execution_id: Id | None = None
+    """Lease only items of this execution (`tenax run`)."""
+    wait: LeaseWait = 20.0
+    lost_grants: tuple[Token, ...] = ()
+    """Earlier requests whose answer never came: what they were granted is handed back, uncounted."""
+    life: Token | None = None
+    """As in the registration: one that was taken over by a later life of the same name gets nothing."""
 
 
 class Assignment(msgspec.Struct, gc=False):
@@ -83,8 +98,7 @@ class Assignment(msgspec.Struct, gc=False):
     """True if an earlier attempt failed. Attempts that were handed back or snoozed do not count."""
 
 
-@dataclass(slots=True)
-class Assignments:
+class Assignments(msgspec.Struct, omit_defaults=True, gc=False):
     """Holds assignments that differ only in the fields that are lists here. Each list has one entry for each assignment."""
 
     step: str
@@ -125,13 +139,13 @@ class Reports(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Holds reports on attempts of one step. Each list has one entry for each report."""
 
     outcome: Sequence[Outcome]
-    """One entry for each report, or a single one for all of them."""
-    execution_id: list[int]
-    item_id: list[int]
-    attempt: list[int]
-    token: list[str]
-    step: str | None = None
-    item: list[int | None] | None = None
+    """Or a single one for all of them."""
+    execution_id: list[Id]
+    item_id: list[Id]
+    attempt: list[Attempt]
+    token: list[Token]
+    step: Name | None = None
+    item: list[Item | None] | None = None
     result: list[Any] | None = None
     """The results, which the outcomes then leave out, so that plain successes can share one outcome."""
 
@@ -158,10 +172,10 @@ class ReportAnswers:
 class Release:
     """Hands a lease back, because the worker is draining or has no handler. The attempt is not counted."""
 
-    execution_id: int
-    item_id: int
-    attempt: int
-    token: str
+    execution_id: Id
+    item_id: Id
+    attempt: Attempt
+    token: Token
     reason: Literal["draining", "no_handler"]
     detail: str | None = None
 
@@ -170,18 +184,18 @@ class Release:
 class Held:
     """Names a lease that a worker still holds, in its heartbeat."""
 
-    item_id: int
-    token: str
+    item_id: Id
+    token: Token
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    worker: str
+    worker: WorkerName
     holding: tuple[Held, ...] = ()
-    lost_grants: tuple[str, ...] = ()
+    lost_grants: tuple[Token, ...] = ()
     leaving: bool = False
     """True in the last heartbeat of a worker that stops normally."""
-    life: str | None = None
+    life: Token | None = None
     health: HealthReport | None = None
 
 
@@ -204,25 +218,26 @@ class HeartbeatAnswer:
 class Registration:
     """Registers a worker when it starts."""
 
-    worker: str
-    runtimes: tuple[str, ...]
-    queues: tuple[str, ...] = ("default",)
-    labels: dict[str, str] = field(default_factory=dict)
-    slots: int = 1
-    version: str | None = None
-    life: str | None = None
-    """A UUID that is new at each start of the process. A later life takes over the name from an earlier one."""
-    execution_id: int | None = None
-    """The only execution that the worker serves, with its children (`tenax run`)."""
-    protocol: int = PROTOCOL
+    worker: WorkerName
+    runtimes: Names
+    queues: Names = ("default",)
+    labels: Labels = field(default_factory=dict)
+    slots: Slots = 1
+    version: Text | None = None
+    life: Token | None = None
+    """A UUID, new at each start of the process: a later life takes over the name from an earlier one."""
+    execution_id: Id | None = None
+    """It serves this execution and its children only (`tenax run`)."""
+    protocol: int = 1
+    """Of what the worker says and hears. One that does not say speaks the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedLife:
     """Reports that a supervisor has seen the process of a worker die."""
 
-    worker: str
-    life: str
+    worker: WorkerName
+    life: Token
     """The life of the registration. A later life with the same name is not affected."""
 
 
@@ -244,19 +259,18 @@ class RegistrationAnswer:
     """The protocol version of the server. A server that does not send it has version 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes an execution to start. The definition is the text of a file, or the name of a stored workflow."""
 
-    source: str | None = None
-    filename: str | None = None
-    workflow: str | None = None
-    input: dict[str, Any] = field(default_factory=dict)
-    key: str | None = None
-    """A unique key. A second submission with it starts nothing new."""
-    base_dir: str | None = None
-    files: dict[str, str] = field(default_factory=dict)
-    """The definitions that workflow steps name by `file:`, by their path from the folder of the source."""
+    source: Source | None = None
+    filename: Text | None = None
+    workflow: Name | None = None
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
+    key: Name | None = None
+    """Unique: the same key is the same execution."""
+    base_dir: Text | None = None
+    files: Files = msgspec.field(default_factory=dict)
+    """The definitions that `file:` of workflow steps names, by their path from the folder of the source."""
 
 
 @dataclass(frozen=True, slots=True)

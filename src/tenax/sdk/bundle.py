@@ -14,7 +14,7 @@ from tenax.model.parse.parse import Draft, draft_workflow
 from tenax.model.wire import Submission
 from tenax.sdk.files import DefinitionFile, decode_text, read_bytes
 
-MAX_FILES = 1000  # files below one definition
+MAX_FILES = 1000  # files below one definition  # files below one definition
 
 
 def submission_of(

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, cast
 from urllib.parse import quote
 
 import orjson
+from msgspec import structs
 
 from tenax.credentials.token_file import own_token
 from tenax.errors import TenaxError
@@ -17,15 +18,14 @@ from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
-from tenax.settings import find_home
+from tenax.settings.home import find_home
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 20.0
 """Seconds for which one request for events waits in the server for the next event."""
 VERIFY_SECONDS = 600.0
-"""Seconds that one request to check executions may take. A page ends after a few seconds, but one execution may be huge."""
-VERSION_HEADER = "tenax-version"
-"""The header that every answer of a Tenax server has."""
+"""How long one request to check executions may take: a page ends after seconds, but one execution may be huge."""
+VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 
 
 class Client:
@@ -288,7 +288,7 @@ class Client:
             path,
             repeatable=repeatable or method != "POST",
             params={name: value for name, value in (query or {}).items() if value is not None},
-            content=None if body is None else orjson.dumps(body),
+            content=None if body is None else orjson.dumps(body, default=structs.asdict),
             headers=None if body is None else {"content-type": "application/json"},
             timeout=self._timeout if timeout is None else timeout,
         )

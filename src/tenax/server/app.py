@@ -25,7 +25,18 @@ from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
 from tenax.server.access import is_open, set_up_access
-from tenax.server.api import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
+from tenax.server.api import (
+    callbacks,
+    docs,
+    executions,
+    fleet,
+    health,
+    steps,
+    tokens,
+    verify,
+    workers,
+    workflows,
+)
 from tenax.server.auth import Authenticator
 from tenax.server.long_poll import LongPolls
 from tenax.server.middleware import EntryMiddleware
@@ -54,7 +65,7 @@ GC_THRESHOLD = 50_000
 of 700 took a fifth of the time."""
 
 
-API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health)
+API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

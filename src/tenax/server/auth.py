@@ -17,6 +17,8 @@ from tenax.store.fleet.tokens import Role, any_live_token, find_token, hash_secr
 TOKEN_CACHE_SECONDS = 5.0
 """Seconds for which a token is cached. A revocation takes effect at most this late."""
 HEALTH = frozenset({"/healthz", "/readyz"})
+PAGE = "/docs"
+"""The page that shows the API. The description that it reads, `/openapi.json`, is not public."""
 CALLBACKS = "/v1/callbacks/"
 """Paths below this one need no token. The receipt in the path authorises the request."""
 
@@ -53,7 +55,7 @@ def is_allowed(role: Role, method: str, path: str) -> bool:
 
 def is_public(path: str) -> bool:
     """Returns whether a path is open to everyone without a token."""
-    return path in HEALTH or path.startswith(CALLBACKS)
+    return path in HEALTH or path in ("/", PAGE) or path.startswith((CALLBACKS, f"{PAGE}/"))
 
 
 class Authenticator:

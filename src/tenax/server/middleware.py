@@ -102,7 +102,9 @@ class _AnswerState:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            message["headers"] = [*message.get("headers", ()), *HEADERS]
+            own = message.get("headers", ())
+            names = {name for name, _ in own}
+            message["headers"] = [*own, *(one for one in HEADERS if one[0] not in names)]
         await self._send(message)
 
 

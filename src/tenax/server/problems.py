@@ -6,16 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 from starlette.responses import Response
 
 from tenax.errors import TenaxError, Unauthorized, Unreachable, UsageError
 
 MEDIA_TYPE = "application/problem+json"
-ERRORS_SHOWN = 20  # errors of one body that a problem lists
-MAX_ERRORS = 10_000
-"""Errors of one body. More errors are only counted and not listed."""
-RETRY_AFTER_SECONDS = 1  # the `Retry-After` of an answer that says that the server is unavailable
+ERRORS_SHOWN = 20
+RETRY_AFTER_SECONDS = 1
 
 
 class InvalidRequest(UsageError):
@@ -29,12 +26,6 @@ class InvalidRequest(UsageError):
         where = f"{first['path']}: " if first["path"] else ""
         more = f" (and {len(self.errors) - 1} more)" if len(self.errors) > 1 else ""
         super().__init__(f"{what} cannot be accepted: {where}{first['message']}{more}")
-
-    @classmethod
-    def of_body(cls, error: ValidationError, what: str = "the body") -> InvalidRequest:
-        if (count := error.error_count()) > MAX_ERRORS:  # a list of all would take seconds and gigabytes
-            return cls(what, [{"loc": (), "msg": f"it has {count:,} errors"}])
-        return cls(what, error.errors(include_url=False, include_input=False, include_context=False))
 
     def problem(self) -> dict[str, Any]:
         return {**super().problem(), "errors": self.errors[:ERRORS_SHOWN]}

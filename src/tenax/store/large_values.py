@@ -1,4 +1,4 @@
-"""Large JSON values: lists of many values are read in slices, with turns for everybody else between them."""
+"""Decodes large JSON values. A list of many values is read in time slices."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tenax.model.json_text import decode
 from tenax.store.time_slices import TimeSlice
 
 READ_AT_ONCE = 250_000
-"""Characters of a text that is read at once, whatever is in it: a few milliseconds."""
+"""Characters of a text that is decoded at once, which takes a few milliseconds."""
 _LOOKED_AT = 64
-"""Values of a list between two looks at the clock."""
+"""Values of a list between two checks of the time slice."""
 _read_one = json.JSONDecoder().raw_decode
 _BETWEEN = ", \n\t\r"
 
@@ -19,7 +19,8 @@ _BETWEEN = ", \n\t\r"
 async def decode_in_slices(text: str | None) -> Any:
     """Returns the value of a JSON text. A long list is read value by value.
 
-    The values of a fan-out's items are such a list, and may be a million. A single value is as small as what one request may bring.
+    The results of a fan-out's items are such a list, which may have a million values. A single value is limited
+    by the size of one request.
     """
     if text is None or len(text) <= READ_AT_ONCE or not text.startswith("["):
         return decode(text)

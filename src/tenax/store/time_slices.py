@@ -18,14 +18,14 @@ FIRST_SLICE = 0.01
 SLICE = 0.005
 """Seconds of each further slice if no other long work waits."""
 SHORT_SLICE = 0.002
-"""Of each slice, the first one too, where other long work waits."""
+"""Seconds of each slice, including the first one, if other long work waits."""
 ROUNDS_BETWEEN = 8
 """Rounds of the loop between two slices. The way from a due time to the statement that leases the due items takes about
 as many."""
 REST = 0.001
-"""Seconds between two slices where several wait: answers of the database arrive meanwhile."""
+"""Seconds between two slices if several wait. The database's answers arrive meanwhile."""
 LONGEST_WAIT = 0.005
-"""Seconds for which urgent work may hold back the next slice."""
+"""Seconds for which urgent work may delay the next slice."""
 
 
 class _Line:
@@ -37,7 +37,7 @@ class _Line:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_moving = False
         self.urgent = 0
-        """Short work that is under way and should not wait for a slice."""
+        """Urgent work under way, which should not wait for a slice."""
 
     @property
     def first_slice(self) -> float:
@@ -57,7 +57,8 @@ class _Line:
         await turn
 
     def _go_round(self, rounds: int, waited: float = 0.0) -> None:
-        """Lets the loop go round so many times, and then the next one in the line go on. Urgent work may hold it back for a while."""
+        """Lets the loop make so many rounds, and then continues the first work in the line. Urgent work may
+        delay that for a while."""
         loop = asyncio.get_running_loop()
         if rounds > 1:
             loop.call_soon(self._go_round, rounds - 1)
@@ -93,7 +94,8 @@ async def give_way() -> None:
 
 @contextmanager
 def urgent() -> Iterator[None]:
-    """Marks short work, such as a claim: while it waits for the database, it is not to find the loop in a slice when the answer comes."""
+    """Marks short work, such as a claim, as urgent: when the database answers it, the loop should not be in a
+    slice."""
     line = _line()
     line.urgent += 1
     try:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
-from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from tenax.errors import Unreachable, UsageError
 from tenax.model.wire import (
@@ -31,16 +30,11 @@ from tenax.worker.handlers.json_values import storable_text
 T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
-_REGISTRATION = TypeAdapter(Registration)
-_REGISTRATION_ANSWER = TypeAdapter(RegistrationAnswer)
-_LEASE = TypeAdapter(LeaseRequest)
-_ASSIGNMENTS = TypeAdapter(list[Annotated[Assignments, AfterValidator(check_lengths)]])
-_REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
-_RELEASES = TypeAdapter(list[Release])
-_HEARTBEAT = TypeAdapter(Heartbeat)
-_HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
-_ENDED_LIFE = TypeAdapter(EndedLife)
-_ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
+_read_terms = msgspec.json.Decoder(RegistrationAnswer).decode
+_read_assignments = msgspec.json.Decoder(list[Assignments]).decode
+_read_report_answers = msgspec.json.Decoder(list[ReportAnswers]).decode
+_read_heartbeat_answer = msgspec.json.Decoder(HeartbeatAnswer).decode
+_read_ended_life_answer = msgspec.json.Decoder(EndedLifeAnswer).decode
 
 CONNECT_SECONDS = 5.0  # for making a connection
 ANSWER_SECONDS = 30.0
@@ -91,8 +85,8 @@ class HttpTransport:
         self._heartbeat_seconds = self._answer_seconds
 
     async def register(self, registration: Registration) -> RegistrationAnswer:
-        body = _dump(_REGISTRATION, registration)
-        terms = _read(_REGISTRATION_ANSWER, await self._post("register", body, self._heartbeat_seconds))
+        body = _dump(registration)
+        terms = _read(_read_terms, await self._post("register", body, self._heartbeat_seconds))
         if self._several:
             self._heartbeat_seconds = min(self._answer_seconds, HEARTBEAT_SHARE_OF_LEASE * terms.lease)
         return terms
@@ -102,27 +96,26 @@ class HttpTransport:
 
         If the answer was lost, the worker must name the lost grant to the server that it asks next.
         """
-        body, seconds = _dump(_LEASE, request), self._answer_seconds + request.wait
+        body, seconds = _dump(request), self._answer_seconds + request.wait
         answer = await self._post("lease", body, seconds, follows=True, repeatable=False)
-        granted = _read(_ASSIGNMENTS, answer)
-        return spread_assignments(granted)
+        return spread_assignments(_read(_checked_assignments, answer))
 
     async def report(self, reports: Sequence[Report]) -> None:
-        body = _dump_reports(reports)
-        _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
+        body = _dump(gather_reports(reports))
+        _read(_read_report_answers, await self._post("report", body, self._answer_seconds, follows=True))
 
     async def release(self, releases: Sequence[Release]) -> None:
-        body = _dump(_RELEASES, list(releases))
+        body = _dump(list(releases))
         await self._post("release", body, self._answer_seconds, follows=True)
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        body = _dump(_HEARTBEAT, heartbeat)
-        return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", body, self._heartbeat_seconds))
+        body = _dump(heartbeat)
+        return _read(_read_heartbeat_answer, await self._post("heartbeat", body, self._heartbeat_seconds))
 
     async def end_life(self, ended: EndedLife) -> int:
         """Tells the server that a worker's process has died. Supervisors call it. Returns the number of lost leases."""
-        answer = await self._post("ended", _dump(_ENDED_LIFE, ended), self._answer_seconds)
-        return _read(_ENDED_LIFE_ANSWER, answer).lost
+        answer = await self._post("ended", _dump(ended), self._answer_seconds)
+        return _read(_read_ended_life_answer, answer).lost
 
     async def close(self) -> None:
         await self._servers.close()
@@ -142,17 +135,9 @@ class HttpTransport:
         return check_answer(response).content
 
 
-def _dump(adapter: TypeAdapter[T], value: T) -> bytes:
+def _dump(value: Any) -> bytes:
     try:
-        return adapter.dump_json(value)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise _no_json(error) from error
-
-
-def _dump_reports(reports: Sequence[Report]) -> bytes:
-    """Encodes the reports with msgspec. Fields with their default value are left out."""
-    try:
-        return _encode(gather_reports(reports))
+        return _encode(value)
     except (ValueError, TypeError, RecursionError) as error:
         raise _no_json(error) from error
 
@@ -161,13 +146,16 @@ def _no_json(error: Exception) -> UsageError:
     return UsageError(f"the request has no JSON form: {storable_text(str(error))}")
 
 
-def _read(adapter: TypeAdapter[T], body: bytes) -> T:
+def _checked_assignments(body: bytes) -> list[Assignments]:
+    return [check_lengths(group) for group in _read_assignments(body)]
+
+
+def _read(read: Callable[[bytes], T], body: bytes) -> T:
     """Decodes an answer. Raises `Unreachable` if it cannot be read: the worker then tries again, as without an answer."""
     try:
-        return adapter.validate_json(body)
-    except ValidationError as error:
-        problem: Any = error.errors(include_input=False, include_url=False)[0]
+        return read(body)
+    except (ValueError, RecursionError) as error:
         raise Unreachable(
-            f"the server's answer cannot be read: {problem['msg']} at {problem['loc']}",
+            f"the server's answer cannot be read: {error}",
             remedy="is there a Tenax server of the same version at that address?",
         ) from error

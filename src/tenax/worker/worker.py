@@ -18,6 +18,7 @@ from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import (
     OLDEST_SERVER,
+    PROTOCOL,
     Assignment,
     Heartbeat,
     Held,
@@ -80,16 +81,8 @@ class Worker:
         process.
         """
         self._transport = transport
-        self._registration = Registration(
-            name,
-            tuple(runtimes),
-            tuple(queues),
-            dict(labels or {}),
-            slots,
-            version,
-            life=life,
-            execution_id=execution_id,
-        )
+        offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
+        self._registration = Registration(name, *offers, life, execution_id, PROTOCOL)
         self._slots = slots
         self._drain = drain
         self._wait = wait

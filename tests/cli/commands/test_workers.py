@@ -19,7 +19,7 @@ from support.waiting import eventually
 
 from tenax.credentials.token_file import read_token
 from tenax.model.wire import PROTOCOL
-from tenax.settings import find_home
+from tenax.settings.home import find_home
 
 GPU = """
 name: gpu

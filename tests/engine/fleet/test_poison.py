@@ -3,7 +3,6 @@ drained, and others are not."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -194,7 +193,9 @@ async def test_a_person_releases_what_should_have_been_given_up_by_now(hand):
 async def with_poison_after(hand: Hand, limit: int) -> Hand:
     """The next server on this database, with another setting."""
     context = hand.engine.context
-    engine = Engine(context.database, replace(context.settings, poison_after=limit), roll=context.roll)
+    engine = Engine(
+        context.database, context.settings.model_copy(update={"poison_after": limit}), roll=context.roll
+    )
     await engine.prepare()
     return Hand(engine, hand.clock, hand._lives)
 

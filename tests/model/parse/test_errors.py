@@ -190,6 +190,16 @@ def test_a_step_without_a_name_is_looked_at_all_the_same():
     assert len(found) == 5
 
 
+def test_a_key_that_cannot_be_there_is_one_mistake():
+    (found,) = findings_of(step("type: python, task: t, parallelism: many"))
+    assert "`parallelism` is for the items of `for_each`, which this step does not have" in found
+
+
+def test_rules_about_several_keys_do_not_hide_other_mistakes():
+    found = findings_of(step("type: http, url: 5, json: 1, body: x, method: POTS, tolerate: 1"))
+    assert len(found) == 4, "\n".join(found)
+
+
 def test_no_file_name():
     with pytest.raises(InvalidDefinition, match=r"^1:1: `workflow` is missing"):
         parse_workflow("name: w")

@@ -74,6 +74,8 @@ def test_what_is_accepted(value, patch):
         ({"max_attempts": 10**12}, ("max_attempts",), "unlimited"),
         ({"max_atempts": 3}, ("max_atempts",), "did you mean `max_attempts`?"),
         ({5: 3}, (5,), "unknown key"),
+        ({"\ud800": 3}, ("\ud800",), "unknown key '\\ud800'"),
+        ({"rules": [{"on": "timeout", "\ud800": 3}]}, ("rules", 0), "valid string"),
         ({"vary": {"url": "x"}}, ("vary",), "a list of mappings"),
         ({"vary": [{}, "x"]}, ("vary", 1), "({} changes none), not the text 'x'"),
         ({"vary": [{5: 1}]}, ("vary", 0), "a mapping of the step's own keys"),

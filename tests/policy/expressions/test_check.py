@@ -209,7 +209,7 @@ def test_the_fields_of_a_failure_are_those_that_conditions_are_given():
     outcome = Outcome("failed", facts=Facts(timed_out=True))
     failure = classify(Facts(timed_out=True), status="failed")
     scope = condition_scope(
-        outcome, failure, attempt=1, max_attempts=3, execution_id=1, node_id="a", elapsed=0.0, cost=0.0
+        outcome, failure, attempt=1, max_attempts=3, execution_id=1, step="a", elapsed=0.0, cost=0.0
     )
     assert tuple(scope["failure"]) == FAILURE_FIELDS
 

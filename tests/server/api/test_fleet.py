@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
-from pydantic import TypeAdapter
 from support.worker_requests import one_by_one
 
-from tenax.server.schema import fleet_responses as fleet_answers
-from tenax.server.schema import responses as answers
+from tenax.model.views import LimitAnswer, Queue, Worker, WorkerInFull
+from tenax.model.wire import EndedLifeAnswer
+from tenax.server.schema.responses import WorkerAnswer
 
 PROCESS = "name: p\nworkflow: [{step: only, type: process, command: 'true', queue: QUEUE}]\n"
 
@@ -42,9 +43,9 @@ def lease(http: Any, name: str, life: str, **more: Any) -> list[dict[str, Any]]:
     return one_by_one(http.post("/v1/worker/lease", json={**body, "wait": 10, **more}).json())
 
 
-def fits(kind: TypeAdapter[Any], answer: Any) -> Any:
+def fits(kind: Any, answer: Any) -> Any:
     """The answer, held against the type that the description of the API is made of."""
-    kind.validate_json(answer.content, strict=True)
+    msgspec.json.decode(answer.content, type=kind)
     return answer.json()
 
 
@@ -55,9 +56,9 @@ def problem(answer: Any) -> tuple[int, str]:
 
 def test_the_list_of_workers(server):
     with server.http() as http:
-        assert fits(fleet_answers.WORKERS, http.get("/v1/workers")) == []
+        assert fits(list[Worker], http.get("/v1/workers")) == []
         register(http, queues=["default", "gpu"], labels={"zone": "a"})
-        [one] = fits(fleet_answers.WORKERS, http.get("/v1/workers"))
+        [one] = fits(list[Worker], http.get("/v1/workers"))
         assert (one["name"], one["state"], one["health"]) == ("w1", "active", "healthy")
         assert (one["queues"], one["labels"], one["slots"]) == (["default", "gpu"], {"zone": "a"}, 4)
         assert (one["queue_depth"], one["failure_rate"]) == (0, None)
@@ -71,7 +72,7 @@ def test_gone_workers_are_listed_where_all_are_asked_for(server):
             "/v1/worker/heartbeat", json={"worker": "w1", "life": life, "leaving": True}
         ).is_success
         assert http.get("/v1/workers").json() == []
-        [gone] = fits(fleet_answers.WORKERS, http.get("/v1/workers", params={"all": "true"}))
+        [gone] = fits(list[Worker], http.get("/v1/workers", params={"all": "true"}))
         assert gone["state"] == "gone"
         status, title = problem(http.post("/v1/workers/w1/drain"))
         assert status == 409
@@ -96,7 +97,7 @@ def test_one_worker_in_full(server):
         }
         beat = {"worker": "w1", "life": life, "holding": held, "health": health}
         assert http.post("/v1/worker/heartbeat", json=beat).is_success
-        one = fits(fleet_answers.WORKER, http.get("/v1/workers/w1"))
+        one = fits(WorkerInFull, http.get("/v1/workers/w1"))
         assert [c["column"] for c in one["columns"]] == [
             "heartbeat_age", "consecutive_failures", "queue_depth", "failure_rate", "reported_status", "recovering",
         ]  # fmt: skip
@@ -117,9 +118,7 @@ def test_pause_and_resume_are_recorded_with_their_actor(server):
     with server.http(server.token("admin")) as http:
         register(http)
     with server.http(token) as http:
-        paused = fits(
-            fleet_answers.WORKER_CHANGED, http.post("/v1/workers/w1/pause", json={"reason": "bad disk"})
-        )
+        paused = fits(WorkerAnswer, http.post("/v1/workers/w1/pause", json={"reason": "bad disk"}))
         assert paused == {"name": "w1", "state": "paused", "changed": True}
         assert http.post("/v1/workers/w1/pause").json()["changed"] is False
         one = http.get("/v1/workers/w1").json()
@@ -128,7 +127,7 @@ def test_pause_and_resume_are_recorded_with_their_actor(server):
         assert (done["action"], done["actor"], done["reason"]) == ("worker_pause", "ops", "bad disk")
         resumed = http.post("/v1/workers/w1/resume", json={})
         assert resumed.json() == {"name": "w1", "state": "active", "changed": True}
-        drained = fits(fleet_answers.WORKER_CHANGED, http.post("/v1/workers/w1/drain"))
+        drained = fits(WorkerAnswer, http.post("/v1/workers/w1/drain"))
         assert drained == {"name": "w1", "state": "draining", "changed": True}
 
 
@@ -244,7 +243,7 @@ def test_a_worker_of_one_execution_is_told_as_such(server):
     with server.http() as http:
         number = submit(http)
         register(http, "run-1", execution_id=number)
-        [one] = fits(fleet_answers.WORKERS, http.get("/v1/workers"))
+        [one] = fits(list[Worker], http.get("/v1/workers"))
         assert one["serves"] == number
         assert http.get("/v1/queues").json()[0]["workers"] == 0, "it serves no queue"
 
@@ -252,15 +251,13 @@ def test_a_worker_of_one_execution_is_told_as_such(server):
 def test_queues_and_their_limits(server):
     with server.http() as http:
         submit(http, "gpu")
-        [queue] = fits(fleet_answers.QUEUES, http.get("/v1/queues"))
+        [queue] = fits(list[Queue], http.get("/v1/queues"))
         assert (queue["queue"], queue["ready"], queue["running"], queue["workers"]) == ("gpu", 1, 0, 0)
         assert queue["oldest_at"] is not None
-        limited = fits(
-            fleet_answers.LIMITED, http.put("/v1/queues/gpu/limits", json={"concurrency": 2, "rate": 2.5})
-        )
+        limited = fits(LimitAnswer, http.put("/v1/queues/gpu/limits", json={"concurrency": 2, "rate": 2.5}))
         assert limited == {"queue": "gpu", "concurrency": 2, "rate": 2.5, "burst": 3}
         register(http, queues=["gpu", "other"])
-        found = {one["queue"]: one for one in fits(fleet_answers.QUEUES, http.get("/v1/queues"))}
+        found = {one["queue"]: one for one in fits(list[Queue], http.get("/v1/queues"))}
         assert (found["gpu"]["workers"], found["gpu"]["concurrency"], found["gpu"]["burst"]) == (1, 2, 3)
         cleared = http.put("/v1/queues/gpu/limits", json={})
         assert cleared.json() == {"queue": "gpu", "concurrency": None, "rate": None, "burst": None}
@@ -283,8 +280,8 @@ def test_a_supervisor_says_that_a_worker_has_died(server):
         id_ = submit(http)
         assert len(lease(http, "w1", life)) == 1
         body = {"worker": "w1", "life": life}
-        assert fits(answers.ENDED_LIFE_ANSWER, http.post("/v1/worker/ended", json=body)) == {"lost": 1}
-        assert fits(answers.ENDED_LIFE_ANSWER, http.post("/v1/worker/ended", json=body)) == {"lost": 0}
+        assert fits(EndedLifeAnswer, http.post("/v1/worker/ended", json=body)) == {"lost": 1}
+        assert fits(EndedLifeAnswer, http.post("/v1/worker/ended", json=body)) == {"lost": 0}
         events = http.get(f"/v1/executions/{id_}/events").json()
         assert [e["data"]["failure"]["reason"] for e in events if e["type"] == "lease_expired"] == [
             "worker_died"

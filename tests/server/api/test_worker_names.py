@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from tenax import setting_values
 from tenax.errors import UsageError
 from tenax.model.names import as_worker_name, worker_name_fault
 from tenax.model.wire import OLDEST_WORKER, PROTOCOL, Registration
+from tenax.settings import values as setting_values
 
 GOOD = ["w", "host.example-4711", "a b", "Büro/3", "x" * 200, "a@b:c"]
 BAD = ["", " ", " w", "w ", "a\nb", "a\rb", "a\tb", "a\0b", "a\x1b[31mb", "a\u2028b", "a\u200bb", "x" * 201]

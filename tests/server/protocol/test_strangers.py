@@ -399,4 +399,4 @@ def test_wide_json_is_refused_in_a_few_words(standing) -> None:
         answer = http.post("/v1/executions", json=body)
     assert answer.status_code == 422
     assert len(answer.content) < 20_000
-    assert answer.json()["title"] == "the body cannot be accepted: it has 200,000 errors"
+    assert answer.json()["title"].startswith("the body cannot be accepted: key0: there is no such field")

@@ -1,46 +1,60 @@
-"""The description of the API, and the views that its answers are."""
+"""The description of the API is made of the types that its bodies and answers are."""
 
 from __future__ import annotations
 
-from dataclasses import fields
 from inspect import cleandoc
 
 import msgspec
 import pytest
 
-from tenax.model import execution_views, views
-from tenax.server.schema import fleet_responses as fleet_answers
-from tenax.server.schema import responses as answers
+from tenax.model import execution_views, views, wire
+from tenax.server.schema import requests, responses
 
 
-def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
-    described = [(field.name, field.type) for field in fields(answers.Tree)]
-    assert described == [(name, views.Tree.__annotations__[name]) for name in views.Tree.__struct_fields__]
+@pytest.fixture(scope="module")
+def described(standing) -> dict:
+    with standing.http() as http:
+        return http.get("/openapi.json").json()["components"]["schemas"]
+
+
+def types_of(module, kind=msgspec.Struct) -> list[type]:
+    here = [
+        one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__
+    ]
+    return [one for one in here if issubclass(one, kind)]
+
+
+VIEWS = [
+    *types_of(views, views.View),
+    *types_of(execution_views, views.View),
+    *types_of(responses, views.View),
+]
 
 
 @pytest.mark.parametrize(
-    ("adapter", "view"),
-    [
-        (answers.VERIFIED, views.Verified),
-        (answers.RETRIED, views.RetryAnswer),
-        (answers.SIGNALLED, views.SignalAnswer),
-        (answers.APPROVAL, views.ApprovalAnswer),
-        (answers.EXPLANATIONS, views.Explanation),
-        (answers.STORED_WORKFLOW, views.StoredWorkflow),
-        (answers.WORKFLOWS, views.WorkflowInfo),
-        (answers.EXECUTION, execution_views.Execution),
-        (answers.EXECUTIONS, views.ExecutionSummary),
-        (answers.EVENTS, execution_views.Event),
-        (answers.NEWS, execution_views.News),
-        (answers.ITEMS, views.ItemInfo),
-        (fleet_answers.QUEUES, views.Queue),
-        (fleet_answers.LIMITED, views.LimitAnswer),
-        (fleet_answers.WORKERS, views.Worker),
-        (fleet_answers.WORKER, views.WorkerInFull),
-    ],
+    "view", [one for one in VIEWS if one is not views.View], ids=lambda one: one.__name__
 )
-def test_a_view_is_described_by_its_own_fields(adapter, view):
-    schema = adapter.json_schema(mode="serialization")
-    described = schema.get("$defs", {}).get(view.__name__, schema)
-    assert list(described["properties"]) == [field.encode_name for field in msgspec.structs.fields(view)]
-    assert described.get("description") == (view.__doc__ and cleandoc(view.__doc__))
+def test_a_view_is_described_by_its_own_fields(described, view):
+    schema = described[view.__name__]
+    assert list(schema["properties"]) == [field.encode_name for field in msgspec.structs.fields(view)]
+    assert schema.get("description") == (view.__doc__ and cleandoc(view.__doc__))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(one for one in types_of(requests, requests.ByPeople) if one is not requests.ByPeople),
+        *(wire.Submission, wire.Registration, wire.LeaseRequest, wire.Reports, wire.Release, wire.Heartbeat),
+        wire.EndedLife,
+    ],
+    ids=lambda one: one.__name__,
+)
+def test_a_body_is_described_by_its_own_fields(described, body):
+    assert list(described[body.__name__]["properties"]) == list(body.__match_args__)
+
+
+def test_the_bounds_of_a_body_are_in_its_description(described):
+    lease = described["LeaseRequest"]["properties"]
+    assert (lease["slots"]["minimum"], lease["slots"]["maximum"]) == (1, 1000)
+    assert lease["grant"]["format"] == "uuid"
+    assert described["Submission"]["additionalProperties"] is False

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 from tenax.cli.input.check_definition import default_retry, policies_of
 from tenax.cli.input.decide_values import (
-    Reader,
-    anything,
-    flag,
+    Readers,
     one_of,
     read_keys,
     read_object,
+    readers_of,
     retry_after,
-    text,
-    texts,
     usage,
     whole,
 )
 from tenax.cli.input.inputs import STDIN, read_bytes
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.attempt.outcome import (
-    FAILURE_CLASSES,
-    Connection,
     Facts,
     Outcome,
     OutcomeStatus,
-    ResultFile,
 )
 from tenax.model.definition.workflow import Until
-from tenax.model.durations import parse_duration
 from tenax.model.parse.findings import Findings, shorten, suggest
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.yaml_source import Source, read_source
@@ -169,26 +161,15 @@ def read_outcome(given: str) -> Outcome:
     )
 
 
-_OUTCOME: Mapping[str, tuple[str, Reader]] = {
-    "status": ("status", one_of(_ENDS)),
-    "class": ("failure_class", one_of(FAILURE_CLASSES)),
-    "reason": ("reason", text),
-    "status_code": ("status_code", whole),
-    "exit_code": ("exit_code", whole),
-    "exception": ("exception", text),
-    "error": ("message", text),
-    "retry_after": ("retry_after", retry_after),
-    "result": ("result", anything),
-    # The other facts that a worker can report.
-    "after": ("after", parse_duration),
-    "data": ("data", anything),
-    "signal": ("signal", whole),
-    "connection": ("connection", one_of(get_args(Connection))),
-    "result_file": ("result_file", one_of(get_args(ResultFile))),
-    "exception_bases": ("exception_bases", texts),
-    "timed_out": ("timed_out", flag),
-    "fatal": ("fatal", flag),
-    "oom_killed": ("oom_killed", flag),
-    "dependency": ("dependency", text),
-    "usage": ("usage", usage),
+_OUTCOME: Readers = {
+    **readers_of(
+        Outcome, integers=whole, special={"status": one_of(_ENDS), "usage": usage}, without=("facts",)
+    ),
+    **readers_of(
+        Facts,
+        integers=whole,
+        special={"retry_after": retry_after},
+        renamed={"failure_class": "class", "message": "error"},
+        without=("child",),
+    ),
 }

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 
 from tenax.cli.input.decide_values import (
     Reader,
+    Readers,
     amount,
     class_counts,
     read_keys,
     read_object,
+    readers_of,
     rule_counts,
-    texts,
     whole_from_zero,
 )
 from tenax.model.attempt.outcome import Failure, FailureClass, Outcome, Usage
 from tenax.model.decision import Ledger
-from tenax.model.durations import parse_duration
 from tenax.model.policy import Policy
 from tenax.policy.retry.ledger import forgiven_classes, is_exempted
 
@@ -124,25 +124,16 @@ def read_ledger(given: str | None) -> LedgerEntries | StoredLedger:
     return StoredLedger(number=values.pop("number", None), ledger=Ledger(**values))
 
 
-_ANY_LEDGER: Mapping[str, tuple[str, Reader]] = {
-    "by_class": ("by_class", class_counts),
-    "by_rule": ("by_rule", rule_counts),
-    "elapsed": ("elapsed", parse_duration),
-    "previous_delay": ("previous_delay", parse_duration),
-    "cost": ("cost", amount),
-    "budget": ("budget", amount),
-    "snoozes": ("snoozes", whole_from_zero),
-    "polls": ("polls", whole_from_zero),
-    "attempt": ("number", whole_from_zero),
+_SPECIAL: Mapping[str, Reader] = {
+    "by_class": class_counts,
+    "by_rule": rule_counts,
+    "cost": amount,
+    "budget": amount,
+    "highest_cost": amount,
 }
-
-_LEDGER: Mapping[str, tuple[str, Reader]] = {"attempts": ("attempts", whole_from_zero), **_ANY_LEDGER}
-
-_STORED_LEDGER: Mapping[str, tuple[str, Reader]] = {
-    "counted": ("counted", whole_from_zero),
-    "exempted": ("exempted", whole_from_zero),
-    "highest_cost": ("highest_cost", amount),
-    "lost_by": ("lost_by", texts),
-    **_ANY_LEDGER,
+_LEDGER = readers_of(LedgerEntries, integers=whole_from_zero, special=_SPECIAL, renamed={"number": "attempt"})
+_STORED_LEDGER: Readers = {
+    **readers_of(Ledger, integers=whole_from_zero, special=_SPECIAL),
+    "attempt": ("number", whole_from_zero),
 }
 """The keys of `Ledger.as_dict`, and the number of the attempt."""

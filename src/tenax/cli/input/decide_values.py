@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tenax.cli.input.inputs import parse_json, read_bytes
 from tenax.errors import UsageError
@@ -16,6 +17,39 @@ from tenax.model.parse.findings import format_path, name_kind, shorten, suggest,
 from tenax.sdk.files import decode_text
 
 Reader = Callable[[Any], Any]
+Readers = Mapping[str, tuple[str, Reader]]
+"""By the keys that people write: the name of the field, and what reads its value."""
+
+
+def readers_of(
+    model: type,
+    *,
+    integers: Reader,
+    special: Mapping[str, Reader] | None = None,
+    renamed: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
+) -> Readers:
+    """Returns what reads the fields of a model, by their types. `special` are fields whose type does not say all."""
+    special, renamed = special or {}, renamed or {}
+    return {
+        renamed.get(name, name): (name, special[name] if name in special else _reader_of(hint, integers))
+        for name, hint in get_type_hints(model).items()
+        if name not in without
+    }
+
+
+def _reader_of(hint: Any, integers: Reader) -> Reader:
+    """A number that is not whole is a duration."""
+    [kind, *_] = (
+        [one for one in get_args(hint) if one is not NoneType]
+        if get_origin(hint) in (Union, UnionType)
+        else [hint]
+    )
+    if get_origin(kind) is Literal:
+        return one_of(get_args(kind))
+    return {bool: flag, int: integers, float: parse_duration, str: text, tuple[str, ...]: texts}.get(
+        kind, anything
+    )
 
 
 def read_object(given: str, flag: str) -> dict[str, Any]:
@@ -28,7 +62,7 @@ def read_object(given: str, flag: str) -> dict[str, Any]:
     return body
 
 
-def read_keys(body: Mapping[str, Any], fields: Mapping[str, tuple[str, Reader]], flag: str) -> dict[str, Any]:
+def read_keys(body: Mapping[str, Any], fields: Readers, flag: str) -> dict[str, Any]:
     """Returns the values by their internal names. A null counts as absent."""
     values: dict[str, Any] = {}
     for key, value in body.items():

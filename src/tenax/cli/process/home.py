@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import TYPE_CHECKING
 
 from tenax.cli.output import say
 from tenax.errors import Unreachable
-from tenax.settings import Settings
+
+if TYPE_CHECKING:
+    from tenax.settings import Settings
 
 
 def announce_new_database(settings: Settings) -> None:

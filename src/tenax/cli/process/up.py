@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from tenax.cli.output import say
@@ -43,7 +42,8 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
         if database is None:
             return 0
         try:
-            settings = replace(settings, port=settings.port or free_port(settings.host))
+            port = settings.port or free_port(settings.host)
+            settings = settings.model_copy(update={"port": port})
             async with _workers_token(database) as workers_token:
                 return await _Up(settings, modules, workers_token, interrupts).run()
         finally:

@@ -41,7 +41,7 @@ class InputCache:
     async def load_small(
         self, tx: Connection, executions: Collection[int], most: int
     ) -> dict[int, dict[str, Any]]:
-        """As `load`, without those of more than `most` bytes."""
+        """Loads inputs as `load` does, without those of more than `most` bytes."""
         found: dict[int, str | None] = {id_: self._texts[id_] for id_ in executions if id_ in self._texts}
         if unknown := sorted(id_ for id_ in executions if id_ not in found):
             found |= await load_small_inputs(tx, unknown, most)

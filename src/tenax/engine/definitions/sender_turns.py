@@ -1,4 +1,5 @@
-"""Turns of senders at the processes aside: one sender can neither take all of them, nor let the others wait for all of its work."""
+"""Divides the reader processes among senders by turns: one sender can neither take all of them, nor make the
+others wait for all of its work."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from contextvars import ContextVar
 from typing import TypeAlias
 
 Sender: TypeAlias = tuple[str, Hashable]
-"""The kind of a sender (a caller of the server, or an execution that starts children), and which one it is."""
+"""The kind of a sender (a caller of the server, or an execution that starts children), and the identity of the
+sender."""
 _sender: ContextVar[Sender] = ContextVar("tenax_sender", default=("server", None))
 
 
 @contextlib.contextmanager
 def sent_by(kind: str, who: Hashable) -> Iterator[None]:
-    """Names the sender of all work that begins within the block."""
+    """Sets the sender of all work that begins within the block."""
     token = _sender.set((kind, who))
     try:
         yield
@@ -25,10 +27,8 @@ def sent_by(kind: str, who: Hashable) -> Iterator[None]:
 
 
 class SenderTurns:
-    """Divides a few places among senders. They have turns: first the kinds of senders, then the senders of a kind.
-
-    One sender has all places but one at most.
-    """
+    """Divides a few processes among senders by turns: first the kinds of senders, then the senders of a kind.
+    One sender gets at most all processes but one."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -37,13 +37,13 @@ class SenderTurns:
         self._waiting: dict[Sender, deque[asyncio.Future[None]]] = {}
         self._clock = 0
         self._kind_turns: dict[str, int] = {}
-        """When each kind had its last turn."""
+        """The last turn of each kind."""
         self._turns: dict[Sender, int] = {}
-        """When each waiting sender had its last turn, or came."""
+        """The last turn of each waiting sender, or its arrival."""
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Waits for a place of the current sender, which it has until the block ends."""
+        """Waits for a process for the current sender, who keeps it until the block ends."""
         sender = _sender.get()
         await self._take(sender)
         try:
@@ -61,18 +61,18 @@ class SenderTurns:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it has its place, and does not know it yet
+            if not turn.cancelled():  # the sender was given a process and had not seen it yet
                 self._taken[sender] -= 1
                 self._free += 1
                 self._hand_out()
             raise
 
     def _hand_out(self) -> None:
-        """Gives each free place to the sender whose turn it is."""
+        """Gives each free process to the sender whose turn it is."""
         while self._free and (sender := self._next_sender()) is not None:
             turn = self._waiting[sender].popleft()
             self._turns[sender] = self._kind_turns[sender[0]] = self._tick()
-            if not turn.done():  # else it was cancelled meanwhile
+            if not turn.done():  # otherwise it was cancelled meanwhile
                 self._free -= 1
                 self._taken[sender] += 1
                 turn.set_result(None)

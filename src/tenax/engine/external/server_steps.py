@@ -44,7 +44,7 @@ BATCH = 200  # items that one transaction starts
 MOST_SLOW = 100
 """Children that wait for the check of their inputs at the same time. More are left for later."""
 MOST_SLOW_OF_ONE = 50
-"""The same, of one execution: the children of others have room beside it."""
+"""The same limit for one execution, so that the children of others have room."""
 FAILURE_MESSAGE = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
@@ -58,9 +58,10 @@ class ServerSteps:
         self._wake = asyncio.Event()
         self._isolated = IsolatedItems()
         self._slow: dict[int, asyncio.Task[None]] = {}
-        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        """Children whose inputs are checked in a reader process. Each starts by itself, so that it delays no
+        other step."""
         self._slow_of: Counter[int] = Counter()
-        """How many of them each execution has."""
+        """The number of these children by execution."""
         self._slow_at_once = SenderTurns(context.settings.aside_processes)
         context.notifier.when_server_steps(self._wake.set)
 

@@ -34,7 +34,7 @@ claim waits this long, because it would mostly find nothing."""
 
 
 OWN_CLAIMS_AT_ONCE = 2
-"""Claims for executions with workers of their own, each of which needs a session."""
+"""Claims for executions with workers of their own that run at the same time. Each needs a session."""
 _log = structlog.get_logger("tenax.lease")
 
 
@@ -56,7 +56,7 @@ class Dispatcher:
         self._large = LargeInputs(context)
         self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
         self._rounds = 0
-        """How often there was news."""
+        """Number of times that work or a request has arrived."""
         context.notifier.when_ready(self._wake.set)
         context.notifier.on_worker_effects = self._note_worker_effects
         context.notifier.on_restricted = self._claims.look_anew
@@ -174,7 +174,7 @@ class Dispatcher:
 
     async def _claim_if_asked(self) -> int:
         if not self._waiting:
-            self._claims.note_news()  # nobody has looked at the news yet: the next request does
+            self._claims.note_news()  # no claim has handled the news yet: the next request will
             self._rounds += 1
             return 0
         asked = sum(waiting.request.slots for waiting in self._waiting)
@@ -185,7 +185,8 @@ class Dispatcher:
         return progress
 
     async def claim(self) -> int:
-        """Makes a claim for the fleet, and begins one for each execution with a worker of its own. Returns how much the first one did."""
+        """Makes a claim for the fleet, and starts one for each execution with a worker of its own. Returns the
+        progress of the first."""
         taken, self._waiting = self._waiting, []
         self._claims.note_news()
         self._rounds += 1
@@ -206,7 +207,7 @@ class Dispatcher:
             self._wait_again(taken)
 
     async def _serve_own(self, party: list[WaitingRequest]) -> None:
-        """Makes a claim for the workers of one execution. Nobody else waits for it."""
+        """Makes a claim for the workers of one execution. No other request waits for it."""
         progress, rounds = 0, self._rounds
         try:
             async with self._own_at_once:
@@ -214,11 +215,11 @@ class Dispatcher:
                     progress = await self._serve(staying)
         finally:
             self._wait_again(party)
-            if progress or self._rounds != rounds:  # there may be more, or there was news meanwhile
+            if progress or self._rounds != rounds:  # there may be more items, or there was news meanwhile
                 self._wake.set()
 
     def _wait_again(self, taken: Sequence[WaitingRequest]) -> None:
-        """Lets the requests that were not served wait again, or end if their time is up."""
+        """Lets the unserved requests wait again, or ends them if their time is over."""
         unserved = [waiting for waiting in taken if not waiting.served and not waiting.granted.done()]
         for waiting in unserved:
             if waiting.leaving:
@@ -237,7 +238,7 @@ class Dispatcher:
             claimed, assigning, large = await self._claim(
                 self._large.bounded([waiting.request for waiting in group])
             )
-        except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
+        except asyncio.CancelledError:  # the server stops: it releases the items that never reached a worker
             with contextlib.suppress(Unreachable):
                 for waiting in group:
                     await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
@@ -249,7 +250,7 @@ class Dispatcher:
             granted = {item.grant for item in items}
             served = [waiting for waiting in group if waiting.request.grant in granted]
             self._note_served(served, items, claimed.probed)
-            # By then the next claim is on its way: the database works on it while the inputs are rendered.
+            # The next claim starts first: the database works on it while these inputs are rendered.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning, large)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
@@ -270,10 +271,8 @@ class Dispatcher:
         assigning: InputRenderer,
         large: AbstractSet[int] = frozenset(),
     ) -> None:
-        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer.
-
-        A request with one of the items that need something `large` is answered when that has been read.
-        """
+        """Answers the requests with the items leased to them. Long rendering continues in time slices. A
+        request with an item in `large` is answered when its large values have been read."""
         self._note_expiry(items)
         self._context.notifier.announce(executions={item.execution_id for item in items})
         shares = share_out(served, items)
@@ -291,7 +290,8 @@ class Dispatcher:
     def _answer_all(
         self, shares: Sequence[tuple[WaitingRequest, list[LeasedItem]]], assigning: InputRenderer
     ) -> Generator[None, None, None]:
-        """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
+        """Renders the items request by request, and answers each request when its items are rendered. Yields
+        after each item."""
         for waiting, own in shares:
             assignments: list[Assignment] = []
             broken: list[Report] = []
@@ -306,10 +306,10 @@ class Dispatcher:
             self._finish(waiting, own, assignments, broken)
 
     async def _answer_large(self, waiting: WaitingRequest, own: Sequence[LeasedItem]) -> None:
-        """Answers a request with as many of its items as an answer has room for, and releases the others."""
+        """Answers a request with as many of its items as fit into an answer, and releases the others."""
         try:
             rendered = await self._large.render(own)
-        except Exception:  # raised again: what was leased never reached the worker
+        except Exception:  # raised again: the leased items never reached the worker
             self.give_up([waiting])
             raise
         self._finish(waiting, own[: len(own) - len(rendered.left)], rendered.assignments, rendered.broken)
@@ -341,7 +341,7 @@ class Dispatcher:
     async def _claim(
         self, requests: Sequence[LeaseRequest]
     ) -> tuple[Claimed, InputRenderer, AbstractSet[int]]:
-        """Makes a short claim where it is enough, else a full one. Reads what its items need, but nothing large."""
+        """Makes a short claim if it is enough, else a full one. Reads what its items need, except large values."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
             async with self._context.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
@@ -365,7 +365,7 @@ class Dispatcher:
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
-            # A lease that cannot be reported now runs out, and is decided on then.
+            # A lease that cannot be reported now expires, and is decided on then.
             try:
                 await work
             except Unreachable:

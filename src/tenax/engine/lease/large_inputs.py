@@ -1,4 +1,5 @@
-"""Large inputs of leased items: they are read beside the claims, a few at a time, and one answer has a bounded number of bytes of them."""
+"""Reads large inputs of leased items beside the claims, a few at a time. The bytes of them in one answer are
+limited."""
 
 from __future__ import annotations
 
@@ -15,23 +16,23 @@ from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE
 from tenax.store.rows import LeasedItem
 
 MAX_ANSWER = 32_000_000
-"""Bytes of rendered inputs in one answer, beyond which no further item is put into it."""
+"""Bytes of rendered inputs in one answer. Beyond that no further item is added to it."""
 SMALL = 1_000_000
-"""Bytes of a few items, after which more of them are read together."""
+"""Bytes of a few items, below which more items are read together."""
 READ_TOGETHER = 4
-"""Items whose inputs are read together at most."""
+"""Items whose inputs are read together, at most."""
 MOST_WORKERS = 10_000
 AT_ONCE = 2
-"""Answers that are prepared at the same time: each needs a session, and memory."""
+"""Answers that are prepared at the same time. Each needs a session and memory."""
 
 
 @dataclass(slots=True)
-class Rendered:
+class RenderedAnswer:
     assignments: list[Assignment] = field(default_factory=list)
     broken: list[Report] = field(default_factory=list)
-    """Of items whose inputs cannot be rendered."""
+    """Reports of items whose inputs cannot be rendered."""
     left: Sequence[LeasedItem] = ()
-    """Items that found no room in the answer."""
+    """Items that did not fit into the answer."""
 
 
 class LargeInputs:
@@ -39,19 +40,20 @@ class LargeInputs:
         self._context = context
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._fitted: dict[str, int] = {}
-        """The items that one answer has room for, of workers for which it lately had too little."""
+        """The number of items that fit into one answer, for workers whose answers were too small lately."""
 
     def bounded(self, requests: Sequence[LeaseRequest]) -> Sequence[LeaseRequest]:
-        """Returns the requests with as many slots as are worth filling: what finds no room in an answer is leased for nothing."""
+        """Returns the requests with as many slots as are worth filling: an item that does not fit into the
+        answer would be leased for nothing."""
         if not self._fitted:
             return requests
         most = [min(one.slots, self._fitted.get(one.worker, one.slots)) for one in requests]
         return [replace(one, slots=slots) for one, slots in zip(requests, most, strict=True)]
 
-    async def render(self, items: Sequence[LeasedItem]) -> Rendered:
-        """Renders the items of one request, as many as its answer has room for, but one at least."""
+    async def render(self, items: Sequence[LeasedItem]) -> RenderedAnswer:
+        """Renders the items of one request: as many as fit into its answer, and at least one."""
         async with self._at_once:
-            rendered, size, together, time_slice = Rendered(), 0, 1, TimeSlice()
+            rendered, size, together, time_slice = RenderedAnswer(), 0, 1, TimeSlice()
             rest = list(items)
             while rest and size < MAX_ANSWER:
                 some, rest, before = rest[:together], rest[together:], size
@@ -75,12 +77,12 @@ class LargeInputs:
         if not left:
             self.note_fitted(worker)
             return
-        if len(self._fitted) >= MOST_WORKERS:  # most of these are gone
+        if len(self._fitted) >= MOST_WORKERS:  # most of these workers are gone
             self._fitted.clear()
         self._fitted[worker] = asked - left
 
     def note_fitted(self, worker: str) -> None:
-        """An answer had room for all of its items: the next one may have twice as many."""
+        """Notes that all items fit into an answer: the next one may have twice as many."""
         if worker in self._fitted:
             self._fitted[worker] *= 2
             if self._fitted[worker] >= MAX_CLAIM_SIZE:

@@ -29,14 +29,15 @@ _log = structlog.get_logger("tenax.assign")
 
 
 SHORT_BATCH = 8_000_000
-"""Bytes of inputs and results that are read at once for the items of one claim."""
+"""Bytes of inputs and results that are read together for the items of one claim."""
 SHORT_VALUE = 1_000_000
-"""Bytes of one of them."""
+"""Bytes of one of these values."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """What has to be read for a batch of items: the results of steps (whether they are final), and the inputs of executions."""
+    """The data that a batch of items needs: results of steps (and whether they are final), and inputs of
+    executions."""
 
     steps: Mapping[StepKey, bool]
     inputs: AbstractSet[int]
@@ -60,7 +61,7 @@ class _Needs:
 def _is_missing(
     plan: Plan, item: LeasedItem, steps: AbstractSet[StepKey], inputs: Mapping[int, dict[str, Any]]
 ) -> bool:
-    """Whether an item needs one of these steps, or an input that is not among these."""
+    """Returns whether an item needs one of these steps, or an input that is missing in these inputs."""
     action = plan.action(item.step, compensates=item.compensates)
     return any((item.execution_id, name) in steps for name in action.reads) or (
         action.reads_input and item.execution_id not in inputs
@@ -69,7 +70,7 @@ def _is_missing(
 
 @dataclass(frozen=True, slots=True)
 class InputRenderer:
-    """All that a batch of leased items needs to be rendered."""
+    """Renders a batch of leased items, with the data that they need."""
 
     secret: bytes
     callback_base: str | None
@@ -83,7 +84,7 @@ class InputRenderer:
     async def prepare(
         cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
     ) -> InputRenderer:
-        """Reads all that these items need, however large it is."""
+        """Makes a renderer with everything that these items need, however large it is."""
         plans = await context.plans.load(tx, {item.plan_id for item in items})
         needs = _Needs.of(items, plans)
         results = (
@@ -96,10 +97,8 @@ class InputRenderer:
     async def prepare_shortly(
         cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
     ) -> tuple[InputRenderer, AbstractSet[int]]:
-        """Reads the same as far as it is short. Returns also the items that cannot be rendered with it.
-
-        These need a plan that is not in memory, or something large.
-        """
+        """Makes a renderer with the small data that these items need. Also returns the items that it cannot
+        render: they need a plan that is not in memory, or something large."""
         wanted = {item.plan_id for item in items}
         plans = {id_: plan for id_ in wanted if (plan := context.plans.use(id_)) is not None}
         needs = _Needs.of(items, plans)

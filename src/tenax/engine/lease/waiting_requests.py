@@ -16,18 +16,19 @@ class WaitingRequest:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
-    """Its time is up while a claim is under way. It still gets what that claim leases to it."""
+    """The request's time is over while a claim is under way. It still gets the items that this claim leases to
+    it."""
     served: bool = False
     """Items are leased to it, and their inputs are being rendered."""
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether its worker takes the items of any execution."""
+        """Whether its worker takes items of any execution."""
         return self.request.execution_id is None
 
 
 def by_execution(waiting: Iterable[WaitingRequest]) -> list[list[WaitingRequest]]:
-    """Returns the requests of workers that belong to one execution, those of each execution together."""
+    """Returns the requests of workers that serve one execution, grouped by execution."""
     parties: dict[int, list[WaitingRequest]] = defaultdict(list)
     for one in waiting:
         if one.request.execution_id is not None:
@@ -38,7 +39,7 @@ def by_execution(waiting: Iterable[WaitingRequest]) -> list[list[WaitingRequest]
 def share_out(
     served: Sequence[WaitingRequest], items: Sequence[LeasedItem]
 ) -> list[tuple[WaitingRequest, list[LeasedItem]]]:
-    """Returns each request with the items that were leased to it."""
+    """Returns each request with the items leased to it."""
     by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
     for item in items:
         by_grant[item.grant].append(item)

@@ -28,7 +28,7 @@ from tenax.store.tables.fan_outs import load_open_fan_outs
 from tenax.store.tables.steps import ended_steps, load_within
 
 CARRIED_TOGETHER = 4
-"""Times `max_rendered`: bytes of results that a new execution takes over from the one that it retries."""
+"""Bytes of results that a new execution takes over from the one that it retries, in multiples of `max_rendered`."""
 
 
 async def retry_now(
@@ -110,7 +110,7 @@ async def retry_anew(
 
 
 async def _with_results(tx: Connection, kept: Sequence[StepRow], most: int) -> list[StepRow]:
-    """Loads the results of the steps that are taken over: each, and all of them together, within its limit."""
+    """Loads the results of the steps that are taken over. Each of them, and all together, are limited."""
     together = CARRIED_TOGETHER * most
     found = await load_within(tx, [(step.execution_id, step.step) for step in kept], together, most)
     rows = [found[step.execution_id, step.step] for step in kept]

@@ -21,14 +21,15 @@ from tenax.store.tables.live_items import NextWake
 LONGEST = 5.0
 """Seconds after which the database is asked again in any case."""
 SHORTEST = 0.05
-"""Seconds between two looks at something that is over but may not be reaped yet."""
+"""Seconds between two looks at something that has expired but may not be reaped yet."""
 AWAY = 0.5
-"""Seconds after which the database is asked again that could not be had."""
+"""Seconds before the database is asked again after it could not be reached."""
 REST = 8.0
-"""Where one thing after the other falls due, it is asked again after so many times as long as the answer took: under load the question
-has its price, and whoever works off what is due finds the rest by itself."""
+"""Pause between two questions to the database, in multiples of the time that the last answer took. Under load
+the question is expensive, and the work on due items finds further ones by itself."""
 LONGEST_REST = 0.01
-"""Seconds. What falls due in a rest starts so much later: on a busy event loop an answer takes long that cost little."""
+"""Seconds of a pause at most, by which something that falls due in the pause starts later. On a busy event loop
+a cheap answer may take long."""
 
 _log = structlog.get_logger("tenax.timers")
 
@@ -40,7 +41,7 @@ class Timers:
         self._earlier = asyncio.Event()
         self._target = float("inf")
         self._beside: dict[str, asyncio.Task[None]] = {}
-        """What is worked off while the timers go on, by its kind."""
+        """The work on due items that runs beside the timers, by its kind."""
         context.notifier.on_due = self.note
 
     def note(self, seconds: float) -> None:
@@ -61,16 +62,16 @@ class Timers:
             await self._finish()
 
     async def tick(self) -> float:
-        """Looks, and waits until what is due has been dealt with. Returns the seconds until something else will be due."""
+        """Looks, and waits until the due items have been handled. Returns the seconds until something else is
+        due."""
         seconds = await self.look()
         await self._finish()
         return seconds
 
     async def look(self) -> float:
-        """Tells everybody what is due, and begins to work off what nobody else does. Returns the seconds until the next look.
-
-        The next look does not wait for what has run out: that may be any number of items, and retries fall due meanwhile.
-        """
+        """Wakes the loops for what is due, and starts the work that no other loop does. Returns the seconds
+        until the next look. The next look does not wait for the work on expired items, which may be many:
+        retries fall due meanwhile."""
         self._earlier.clear()
         self._target = float("inf")  # until the next wake-up is known, anything new may be earlier
         asked = asyncio.get_running_loop().time()
@@ -95,7 +96,7 @@ class Timers:
             self._beside[kind] = asyncio.create_task(self._work_off(kind, work))
 
     async def _work_off(self, kind: str, work: Callable[[], Awaitable[int]]) -> None:
-        """Has the timers look again once the work is done: there may be more."""
+        """Runs the work, and then makes the timers look again, because there may be more."""
         pause = AWAY
         try:
             pause = 0.0 if await work() else SHORTEST

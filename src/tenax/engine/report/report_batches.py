@@ -11,7 +11,7 @@ from tenax.engine.slices import LARGE
 from tenax.model.wire import Report, ReportAnswer
 
 BATCHES_AT_ONCE = 2
-"""The database works on one batch while the next one is prepared."""
+"""Batches under way: the database works on one while the next one is prepared."""
 
 
 class ReportBatches:
@@ -28,6 +28,6 @@ class ReportBatches:
         return await (self._large if size > LARGE else self._many)(reports)
 
     async def close(self) -> None:
-        """Answers the calls that wait."""
+        """Answers all calls that were made, and then returns."""
         await self._many.close()
         await self._large.close()

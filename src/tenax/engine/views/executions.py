@@ -33,7 +33,7 @@ from tenax.store.tables.log import find_log_position, get_events_page, get_new_e
 from tenax.store.tables.steps import load_within
 
 ITEMS_FOLDED = 1000
-"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+"""Items of fan-outs up to which a view is folded from the events. Beyond that, items are counted in the tables."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100  # children of one execution in a tree
 NODES_SHOWN = 500  # executions in a tree
@@ -134,7 +134,7 @@ class _Folded:
     """The last event of each step that decided to hold an item."""
 
     async def add(self, events: Iterable[Event], room: ViewRoom | None = None) -> None:
-        """Adds events. Their large values must fit into the room, unless they are known to be few."""
+        """Adds events. Their large values must fit into `room`. None means no limit, for a few events."""
         time_slice = TimeSlice()
         for event in events:
             if time_slice.is_over:
@@ -148,10 +148,8 @@ class _Folded:
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
-
-    Once `most` bytes have been read, so are further large results, and the evidence of further failures.
-    """
+    """Folds the events of an execution page by page. Events of single items of fan-outs are left out unless
+    wanted. After `most` bytes, further large results and the evidence of further failures are left out too."""
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
         await folded.add(await get_step_level_events(tx, execution_id, most))

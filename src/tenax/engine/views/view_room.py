@@ -1,4 +1,4 @@
-"""The room for large values in one view: results, and the evidence of failures."""
+"""Limits the large values in one view: results, and the evidence of failures."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from tenax.model.execution_views import Event, brief_failure, left_out
 from tenax.model.json_text import encode
 
 SMALL = 1000
-"""Bytes of a value that is shown whatever else there is."""
+"""Bytes of a value that is always shown."""
 
 
 class ViewRoom:
-    """Counts the bytes of large values. What has no room any more is left out, which is said in its place."""
+    """Counts the bytes of large values. A value without room is replaced by a marker."""
 
     def __init__(self, size: int) -> None:
         self._left = size
 
     def fit(self, event: Event) -> None:
-        """Takes the large values of an event out of it, unless there is room for them."""
+        """Replaces the large values of an event that have no room."""
         data = event.data
         if "result" in data and (size := self._missing(data["result"])):
             data["result"] = left_out(size)
@@ -24,7 +24,7 @@ class ViewRoom:
             data["failure"] = brief_failure(failure)
 
     def _missing(self, value: object) -> int:
-        """Takes room for a value. Returns 0, or its size if there is no room for it."""
+        """Takes room for a value. Returns 0, or the value's size if there is no room for it."""
         size = len(encode(value))
         if size <= SMALL:
             return 0

@@ -111,7 +111,9 @@ def _data(data: Any, limit: int) -> Any:
 
 
 def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
-    return None if child is None or len(encode(child)) > limit else child
+    if child is None or json_fault(child) is not None or len(encode(child)) > limit:
+        return None
+    return child
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tenax.model.inputs.schema_validator import validator_of
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
 from tenax.model.parse.findings import Findings, Path, describe_mismatch, format_path, shorten, suggest
 
-MAX_INPUTS = 500  # inputs of one workflow
+MAX_INPUTS = 500  # inputs of one workflow  # inputs of one workflow
 _PATH: Path = ("input",)
 MAX_DEPTH = 100
 """Levels of lists and objects in an input."""

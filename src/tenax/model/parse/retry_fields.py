@@ -5,6 +5,7 @@ Findings carry a key path and no line: whoever read the file knows the lines, an
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -45,6 +46,7 @@ _BACKOFFS: tuple[str, ...] = get_args(Backoff)
 _REASON = (
     r"^(http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_][A-Za-z0-9_.]{0,199})$"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LARGEST_COUNT = 1_000_000_000
 _LARGEST_NUMBER = sys.float_info.max
 
@@ -221,15 +223,19 @@ class DelayFields(Shape):
         _number(1, "backoff_multiplier must be at least 1 (delays do not shrink), not {:g}"),
     )
     max_delay: Any = declare(
-        "the cap of the curve, after jitter too. Where it is not set and `initial_delay` is longer: `initial_delay`",
+        "the cap of the curve, also after jitter. If it is not set, and `initial_delay` is longer, `initial_delay` is the cap",
         _DURATION,
     )
     jitter: Any = declare(
-        "`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5", Read(_jitter, _JITTER)
+        "the random part of the delay: `false` or 0 for none, a factor from 0 to 1, `full`, `equal`, or `true` for 0.5. See [jitter](#jitter)",
+        Read(_jitter, _JITTER),
     )
-    honor_retry_after: Any = declare("the callee's `Retry-After` is a floor for the delay", FLAG)
+    honor_retry_after: Any = declare(
+        "the next attempt starts no earlier than the callee's `Retry-After` asks", FLAG
+    )
     max_retry_after: Any = declare(
-        "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured", _DURATION
+        "the longest `Retry-After` that is honoured, and the longest delay that a handler may ask for by `Retry(after=...)`",
+        _DURATION,
     )
 
     @classmethod
@@ -269,38 +275,39 @@ class RetryFields(DelayFields):
     """The fields of a policy, as a file may give them."""
 
     max_attempts: Any = declare(
-        "**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. Where no level gives a policy: 1",
+        "the **total** of counted attempts, the first included. `unlimited` is allowed, 0 is refused. If no level gives a policy, it is 1",
         _MAX_ATTEMPTS,
     )
     retryable: Any = declare(
-        "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says", FLAG
+        "`false` means that only the first attempt runs, whatever `max_attempts` says", FLAG
     )
     retry_when: Any = declare(
-        "a [condition](conditions.md): decides instead of the failure's class", _CONDITION
+        "a [condition](conditions.md) that decides instead of the failure's class", _CONDITION
     )
-    stop_when: Any = declare("a condition: where it is true, there is no retry", _CONDITION)
+    stop_when: Any = declare("a condition. If it is true, there is no retry", _CONDITION)
     retry_on: Any = declare(
         "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
         _names(retried=True),
     )
     never_on: Any = declare(
-        "classes or reasons that are not retried. Beats `retry_on`; a reason beats a class", _names()
+        "classes or reasons that are not retried. `never_on` beats `retry_on`, and a reason beats a class",
+        _names(),
     )
     rules: list[Annotated[RuleFields, Short(_rule)]] = declare(
-        "what certain failures get instead: see [rules](#rules)", _listed("a list of mappings")
+        "another policy for certain failures. See [rules](#rules)", _listed("a list of mappings")
     )
     infra_attempts: Any = declare(
-        "this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
+        "so many attempts that are lost to infrastructure are not counted. See [lost workers](#lost-workers)",
         _FROM_ZERO,
     )
     give_up_after: Any = declare(
-        "total time since the first enqueue; a retry that would start later is not made", _DURATION
+        "the longest time since the first enqueue. A retry that would start later is not made", _DURATION
     )
     max_snoozes: Any = declare(
-        "how often a handler may snooze; beyond it a snooze counts as a transient failure", _FROM_ZERO
+        "how often a handler may snooze. One more snooze counts as a transient failure", _FROM_ZERO
     )
     vary: list[Annotated[str, Read(_entry, {"type": "object"})]] = declare(
-        "other values for the step's own keys, by counted attempt: see [vary](#vary)",
+        "other values for the step's own keys in later attempts. See [vary](#vary)",
         _listed("a list of mappings, one for each attempt"),
     )
 
@@ -315,7 +322,7 @@ class DecidedFields(RetryFields):
     """The fields of a policy that is decided by hand: with those that have no effect in a workflow yet."""
 
     attempt_cost: Any = declare(
-        "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
+        "the cost of an attempt that reports no usage, charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused. `tenax decide` accepts it",
         _number(0, "attempt_cost cannot be negative"),
     )
 
@@ -355,10 +362,18 @@ def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch |
         return None, [(path, str(error))]
     if isinstance(expanded, bool):
         return expanded, []
-    found, wrong = read_shape(DecidedFields if later else RetryFields, expanded, lambda _: None)
-    if wrong:
+    shape = DecidedFields if later else RetryFields
+    # pydantic gives up on a mapping with a key that is not Unicode. A file has none, but JSON may.
+    odd = [key for key in expanded if isinstance(key, str) and _SURROGATE.search(key)]
+    found, wrong = read_shape(
+        shape, {key: one for key, one in expanded.items() if key not in odd}, lambda _: None
+    )
+    if wrong or odd:
         keyed = isinstance(value, Mapping)
-        return None, [((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong]
+        return None, [
+            *(((*path, key), shape.refuse(key)) for key in odd),
+            *(((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong),
+        ]
     patch = found.given()
     if "rules" in patch:
         patch["rules"] = [rule.given() for rule in patch["rules"]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
@@ -188,11 +189,7 @@ class Shape(BaseModel):
 
     @classmethod
     def key_names(cls) -> tuple[str, ...]:
-        return tuple(field.alias or name for name, field in cls.model_fields.items())
-
-    @classmethod
-    def key_rules(cls) -> tuple[Together, ...]:
-        return tuple(rule for base in cls.__mro__ for rule in base.__dict__.get("together", ()))
+        return tuple(names_of(cls).values())
 
     @classmethod
     def field(cls, key: str | int) -> FieldInfo | None:
@@ -205,11 +202,8 @@ class Shape(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """Returns the keys that were given, in their own order, with their values."""
-        return {
-            field.alias or name: getattr(self, name)
-            for name, field in type(self).model_fields.items()
-            if name in self.model_fields_set
-        }
+        given = self.model_fields_set
+        return {key: getattr(self, name) for name, key in names_of(type(self)).items() if name in given}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -217,27 +211,37 @@ class Shape(BaseModel):
         cls, data: Any, handler: ModelWrapValidatorHandler[ShapeType], info: ValidationInfo
     ) -> ShapeType:
         context: Any = info.context
-        rules = () if context.lenient or not isinstance(data, dict) else cls.key_rules()
+        rules = () if context.lenient or not isinstance(data, dict) else _rules_of(cls)
         broken = [(rule.at, _TogetherFault(rule.message), data) for rule in rules if rule.is_broken(data)]
         if not broken:
             return handler(data)
         found = faults(broken)
-        at = {
-            path[0] for path, *_ in broken if path
-        }  # each is one mistake, whatever else is wrong with its value
+        # A key that is reported here is one mistake, whatever else is wrong with its value.
+        at = {rule_at for rule_at, *_ in broken if rule_at}
         try:
             handler(data)
         except ValidationError as error:
-            lines = [*found.errors(), *(line for line in error.errors() if line["loc"][0] not in at)]
+            lines = [*found.errors(), *(line for line in error.errors() if line["loc"][:1] not in at)]
             raise ValidationError.from_exception_data("faults", [_as_init(line) for line in lines]) from None
         raise found
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
         made: JsonSchema = handler.resolve_ref_schema(handler(schema))
-        if cls.key_rules():
-            made["allOf"] = [copy.deepcopy(rule.schema) for rule in cls.key_rules()]
+        if _rules_of(cls):
+            made["allOf"] = [copy.deepcopy(rule.schema) for rule in _rules_of(cls)]
         return made
+
+
+@cache
+def names_of(shape: type[Shape]) -> dict[str, str]:
+    """Returns the keys of a mapping by the names of its fields."""
+    return {name: field.alias or name for name, field in shape.model_fields.items()}
+
+
+@cache
+def _rules_of(shape: type[Shape]) -> tuple[Together, ...]:
+    return tuple(rule for base in shape.__mro__ for rule in base.__dict__.get("together", ()))
 
 
 def _as_init(line: Any) -> InitErrorDetails:

@@ -97,21 +97,23 @@ class UntilKeys(Shape):
     within = "in `until`"
 
     condition: str = declare(
-        "what must hold of a result for the step to be done",
+        "the condition that the result must meet for the step to be done",
         TEXT,
-        needed="what must hold of a result for the step to be done",
+        needed="the condition that the result must meet for the step to be done",
         stand_in=_DONE.condition,
     )
-    delay: float = declare("before it runs again", DURATION, default=_DONE.delay, extra={"default": "5s"})
+    delay: float = declare(
+        "the delay before the step runs again", DURATION, default=_DONE.delay, extra={"default": "5s"}
+    )
     max_polls: int | None = declare(
-        "how often it may run again",
+        "how often the step may run again",
         Read(
             _max_polls,
             {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_POLLS}, {"const": "unlimited"}]},
         ),
         default=_DONE.max_polls,
     )
-    deadline: float | None = declare("since the first enqueue", DURATION)
+    deadline: float | None = declare("the longest time since the first enqueue", DURATION)
 
 
 def _expand_until(value: Any) -> Any:
@@ -143,14 +145,16 @@ class ConcurrencyKeys(Shape):
 
     limit: int = declare(_LIMIT_WORDS, _LIMIT, needed=_LIMIT_WORDS, stand_in=1)
     action: str | None = declare(
-        "a name: all steps that name it are counted together, those of other workflows too. Without it, this step of this workflow alone",
+        "a name. All steps that use this name are counted together, in all workflows. Without it, only this step of this workflow is counted",
         NAME,
     )
     key: str | None = declare(
-        "a template, found when the step starts, for each of its items. Those for which it gives the same are counted together",
+        "a template. Items for which it gives the same text are counted together. It is evaluated when the step starts, for each item",
         Read(_limit_key, TEMPLATE),
     )
-    key_limit: int | None = declare("how many of each key, beside the `limit` of all", _LIMIT)
+    key_limit: int | None = declare(
+        "how many attempts of each key may run at once, beside the `limit` of all", _LIMIT
+    )
 
 
 def _reachable(keys: ConcurrencyKeys | None) -> ConcurrencyKeys | None:
@@ -176,8 +180,8 @@ class OnFailureKeys(Shape):
     within = "in `on_failure`"
     together: ClassVar[tuple[Together, ...]] = (exclusive("value", "step"),)
 
-    value: Any = declare("this is its result", ANY)
-    step: str | None = declare("this step runs, and only then", Read(_plain_name, NAME_SCHEMA))
+    value: Any = declare("the result of the step", ANY)
+    step: str | None = declare("the step that runs instead, and only then", Read(_plain_name, NAME_SCHEMA))
 
 
 def _expand_on_failure(value: Any) -> Any:
@@ -232,21 +236,26 @@ class WorkerKeys(Shape):
     """How a worker is found, and how long it may take."""
 
     timeout: float | None = declare(
-        "of each attempt; the server enforces it even if the worker is silent. Of a workflow step: none, unless it says so",
+        "the longest time of one attempt. The server enforces it even if the worker is silent. A workflow step has none by default",
         DURATION,
         extra={"default": "5m"},
     )
     queue: str | None = declare(
-        "only workers that serve this queue get it", NAME, extra={"default": DEFAULT_QUEUE}
+        "only workers that serve this queue run the step", NAME, extra={"default": DEFAULT_QUEUE}
     )
     queue_ttl: float | None = declare(
-        "not leased within this time: a failed attempt, class `queue_timeout`; or `worker_unavailable`, where no live worker is able to run it then",
+        "the longest time in the queue. After it the attempt has failed with the class `queue_timeout`, or `worker_unavailable` if no live worker is able to run it",
         DURATION,
     )
-    priority: int | None = declare("0 to 9, higher is sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY})
-    labels: dict[str, str] = declare("only workers that offer all of these get it", TEXT_MAPPING, default={})
+    priority: int | None = declare(
+        "0 to 9; a higher priority runs sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY}
+    )
+    labels: dict[str, str] = declare(
+        "only workers that offer all of these labels run the step", TEXT_MAPPING, default={}
+    )
     dependency: str | None = declare(
-        "a name for what it talks to (of an http step: its host); recorded with failures", TEXT
+        "a name for the service that the step talks to (in an http step its host); recorded with failures",
+        TEXT,
     )
 
 
@@ -261,7 +270,7 @@ class StepKeys(Shape):
     )
 
     step: str = declare(
-        "its name: letters, digits, `_`, `-`",
+        "the name of the step: letters, digits, `_`, `-`",
         NAME,
         needed="every step has a name (`step: NAME`)",
         stand_in="unread",
@@ -272,32 +281,32 @@ class StepKeys(Shape):
         stand_in=None,
     )
     needs: list[Annotated[str, Read(_step_name, NAME_SCHEMA)]] = declare(
-        "the steps it waits for: a name or a list", Short(_listed, NAME_SCHEMA), default=[]
+        "the steps that this step waits for: a name or a list", Short(_listed, NAME_SCHEMA), default=[]
     )
     next: list[Annotated[NextKeys, Short(_expand_next, NAME_SCHEMA)]] = declare(
-        "the steps that wait for it: names, or `{step: NAME}`",
+        "the steps that wait for this step: names, or `{step: NAME}`",
         Short(_listed, NAME_SCHEMA, _NEXT_FORM),
         default=[],
     )
     when: str | None = declare(
-        "an expression; where it is false the step is skipped",
+        "an expression. If it is false, the step is skipped",
         Read(_when, {"anyOf": [TEXT_SCHEMA, {"type": "boolean"}]}),
     )
     for_each: Any = declare(
-        "one work item for each element: a list, or a template that gives one",
+        "a list, or a template that gives one. Each element becomes a work item",
         Read(_for_each, {"anyOf": [{"type": "array"}, TEMPLATE]}),
         stand_in=[],
     )
     parallelism: int = declare(
-        "of a [fan-out](#fan-out): how many items run at once", whole(1, MOST_PARALLEL), default=1
+        "how many items of a [fan-out](#fan-out) run at once", whole(1, MOST_PARALLEL), default=1
     )
     tolerate: Tolerance | None = declare(
-        "of a fan-out: how many items may fail, a number or a share of all", Read(_tolerance, _TOLERANCE)
+        "how many items of a fan-out may fail: a number, or a share of all", Read(_tolerance, _TOLERANCE)
     )
-    goal: bool = declare("see [goals](#the-graph)", FLAG, default=False)
-    retry: Any = declare("the [policy](policy.md); without one, a single attempt", RETRY)
+    goal: bool = declare("makes the step a [goal](#the-graph)", FLAG, default=False)
+    retry: Any = declare("the [retry policy](policy.md). Without one there is a single attempt", RETRY)
     on_failure: OnFailureKeys | None = declare(
-        "[what comes in its place](#on_failure) where it has failed for good",
+        "[what replaces the step](#on_failure) after it has failed for good",
         Short(_expand_on_failure, {"const": "continue"}),
     )
 
@@ -306,12 +315,12 @@ class PolledKeys(Shape):
     """The keys of a step that runs on a worker, and is looked at again."""
 
     concurrency: ConcurrencyKeys | None = declare(
-        "[how many may run at once](#concurrency), in all executions",
+        "[how many attempts may run at once](#concurrency) in all executions",
         Short(_expand_concurrency, _LIMIT.schema),
         AfterValidator(_reachable),
     )
     until: UntilKeys | None = declare(
-        "runs again [until a condition holds](#until)",
+        "repeats the step [until a condition holds](#until)",
         Short(_expand_until, TEXT_SCHEMA),
         stand_in={"condition": _DONE.condition},
     )

@@ -41,6 +41,7 @@ from tenax.model.parse.shape import (
     declare,
     exclusive,
     faults,
+    names_of,
 )
 from tenax.model.times import parse_time
 
@@ -65,10 +66,11 @@ class OwnKeys(Shape):
 
     def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
         """Returns the keys of the type, with their defaults, as a step keeps them."""
+        given = self.model_fields_set
         values = {
-            field.alias or name: getattr(self, name)
-            for name, field in own.model_fields.items()
-            if name in self.model_fields_set or name not in own.only_if_given
+            key: getattr(self, name)
+            for name, key in names_of(own).items()
+            if name in given or name not in own.only_if_given
         }
         return {
             key: value.model_dump() if isinstance(value, Shape) else value for key, value in values.items()
@@ -179,7 +181,7 @@ class HttpRequest(OwnKeys):
     json_: Any = declare("a body that is sent as JSON", ANY, alias="json")
     body: str = declare("a body that is sent as this text", Read(_body, {"type": "string"}), default="")
     follow_redirects: bool | str = declare(
-        "whether redirects are followed", or_template(flag, {"type": "boolean"}), default=True
+        "whether the worker follows redirects", or_template(flag, {"type": "boolean"}), default=True
     )
 
 
@@ -213,7 +215,7 @@ def _command(value: Any, written: Written) -> str | list[str]:
 
 class ProcessKeys(OwnKeys):
     command: str | list[str] = declare(
-        "what is run: a list as it is, a text by `sh -c`",
+        "the command: a list is run as it is, a text by `sh -c`",
         ReadWritten(
             _command,
             {
@@ -236,8 +238,10 @@ class ProcessKeys(OwnKeys):
         text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
         default={},
     )
-    cwd: str | None = declare("the folder it runs in", TEXT)
-    params: Any = declare("any value, written to its parameter file", ANY, default={})
+    cwd: str | None = declare("the folder in which the command runs", TEXT)
+    params: Any = declare(
+        "any value; the command gets it as JSON on stdin and in `$TENAX_PARAMS_FILE`", ANY, default={}
+    )
 
 
 def _task(value: Any) -> str:
@@ -257,7 +261,7 @@ def _args(value: Any) -> Any:
 
 class PythonKeys(OwnKeys):
     task: str = declare(
-        "the function: module:function, or the name it is registered by",
+        "the function: `module:function`, or its registered name",
         Read(_task, {"type": "string", "pattern": "^[^\\s{}:]+(:[^\\s{}:]+)?$"}),
         needed="a python step needs its function, as module:function or by its registered name",
         stand_in="unread",
@@ -286,19 +290,22 @@ class SleepKeys(OwnKeys):
         exclusive("for", "at"),
     )
 
-    for_: Any = declare("how long: a duration", or_template(duration, DURATION_SCHEMA), alias="for")
+    for_: Any = declare(
+        "how long the step sleeps: a duration", or_template(duration, DURATION_SCHEMA), alias="for"
+    )
     at: str | None = declare(
-        "until when: a time with its zone",
+        "the time until which it sleeps, with its zone",
         Read(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]}),
     )
 
 
 class WaitKeys(OwnKeys):
     signal: str | None = declare(
-        "the signal that it waits for; without it, an approval", or_template(name, NAME_SCHEMA)
+        "the signal that the step waits for. Without it, the step waits for an approval",
+        or_template(name, NAME_SCHEMA),
     )
     deadline: float | None = declare(
-        "how long it waits; then it has failed. Without it, as long as it takes", DURATION
+        "how long it waits. After it the step has failed. Without it, the step waits for ever", DURATION
     )
 
 
@@ -328,7 +335,7 @@ class ChildKeys(OwnKeys):
         ),
     )
     file: str | None = declare(
-        "a workflow file: its path from the folder of this one",
+        "the path of a workflow file, from the folder of this file",
         matching(
             _FILE,
             "is not a path from this file's folder: write it as parts/child.yaml",

@@ -49,7 +49,7 @@ class CompensationKeys(Shape):
         needed=f"write one of {', '.join(COMPENSATE_TYPES)}",
         stand_in=None,
     )
-    retry: Any = declare("the [policy](policy.md); without one, a single attempt", RETRY)
+    retry: Any = declare("the [retry policy](policy.md). Without one there is a single attempt", RETRY)
 
     @classmethod
     def refuse(cls, key: str) -> str:
@@ -86,7 +86,7 @@ Compensation = Annotated[
 
 class CompensatedKeys(Shape):
     compensate: Any = declare(
-        "[what undoes it](#compensate) where the execution fails", ReadApart(mapping, lambda: Compensation)
+        "[what undoes the step](#compensate) if the execution fails", ReadApart(mapping, lambda: Compensation)
     )
 
 
@@ -143,7 +143,7 @@ class WaitStep(WaitKeys, TypedStep):
 class ChildStep(ChildKeys, CompensatedKeys, TypedStep):
     own = ChildKeys
     type: Literal["workflow"] = declare("runs another workflow", needed="every step has a type")
-    timeout: float | None = declare("of each attempt: none, unless it is given", DURATION)
+    timeout: float | None = declare("the longest time of one attempt (none by default)", DURATION)
 
 
 AnyStep = Annotated[
@@ -218,7 +218,9 @@ class DefaultsKeys(Shape):
     timeout: float | None = declare("of each attempt", DURATION, extra={"default": "5m"})
     queue: str | None = declare("the queue of the steps", NAME, extra={"default": DEFAULT_QUEUE})
     queue_ttl: float | None = declare("how long a step may wait for a worker", DURATION)
-    priority: int | None = declare("0 to 9, higher is sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY})
+    priority: int | None = declare(
+        "0 to 9; a higher priority runs sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY}
+    )
 
 
 def _workflow_name(value: Any) -> str:
@@ -293,5 +295,6 @@ DEFAULTS_KEYS = DefaultsKeys.key_names()
 
 def build_validators() -> None:
     """Builds the validators of all mappings now. Otherwise each is built when it is first used."""
-    for shape in (WorkflowFile, DefaultsKeys, RetryFields, *STEPS.values(), *COMPENSATIONS.values()):
+    shapes: list[type[Shape]] = [WorkflowFile, DefaultsKeys, RetryFields]
+    for shape in (*shapes, *STEPS.values(), *COMPENSATIONS.values()):
         shape.model_rebuild()

@@ -191,9 +191,12 @@ class _Check:
             self._check_condition(text, (*path, *below))
 
     def _check_failure_fields(self, patch: Mapping[str, Any], path: Path) -> None:
-        """A misspelt field of `failure` is None for every failure, and the condition would never mean what it says."""
+        """Reports unknown fields of `failure`. They would be None for every failure, so that the condition
+        would not mean what it says."""
         for below, text in _conditions(patch):
-            with contextlib.suppress(ExpressionError):  # what cannot be compiled is reported with the policy
+            with contextlib.suppress(
+                ExpressionError
+            ):  # an expression that cannot be compiled is reported with the policy
                 for fault in unknown_fields(compile_condition(text)):
                     self._say((*path, *below), fault)
 
@@ -233,7 +236,7 @@ class _InheritedFindings(Findings):
 
 
 def _conditions(patch: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    """The conditions of one level's policy, which may be wrong in any other way."""
+    """Yields the conditions of one level's policy, which may be wrong in any other way."""
     rules = patch.get("rules")
     listed: list[tuple[Path, Any]] = [((name,), patch.get(name)) for name in ("retry_when", "stop_when")]
     for index, rule in enumerate(rules if isinstance(rules, list) else ()):

@@ -1,8 +1,7 @@
 """A small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures of our own.
 
-Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused when the text is read,
-and the listed ones have bounded cost. There are no calls, no loops, no multiplication and no formatting. An access
-reads a mapping's key or a list's element, never a Python attribute.
+Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused, and the others
+have bounded cost. There are no calls, loops, multiplications or formatting, and no access to Python attributes.
 """
 
 from __future__ import annotations
@@ -95,8 +94,7 @@ class Expression:
         self._cost = VISIT * compiler.nodes
 
     def evaluate(self, scope: Scope, meter: Meter | None = None) -> Any:
-        """Returns the value. Raises only EvaluationError. `meter` is the budget to charge; the default is that of the
-        rendering that it is part of, or one of its own."""
+        """Returns the value. Raises only EvaluationError. `meter` is the budget; by default the current one."""
         before = CURRENT.meter
         meter = meter or before or Meter()
         if self._charges:
@@ -124,13 +122,10 @@ class Expression:
 def compile_expression(
     text: str, *, variables: frozenset[str], strict: bool = False, elsewhere: frozenset[str] = frozenset()
 ) -> Expression:
-    """Checks and compiles an expression. With `strict`, as in templates, a missing value is an error and not None.
-
-    `elsewhere` are variables that only stand alone. A message about an unknown variable names them too.
-    """
-    tree = _parse(text)
-    compiler = _Compiler(variables, strict=strict, elsewhere=elsewhere)
-    compute = compiler.value(tree)
+    """Checks and compiles an expression. With `strict`, a missing value is an error and not None. `elsewhere` are
+    variables that may only stand alone: a message about an unknown variable names them too."""
+    compiler = _Compiler(variables, elsewhere, strict=strict)
+    compute = compiler.value(_parse(text))
     return Expression(text.strip(), compute, compiler)
 
 
@@ -173,9 +168,7 @@ def _check_nesting(text: str) -> None:
 class _Compiler:
     """Compiles a tree in one pass: refuses unlisted nodes, and turns the others into closures."""
 
-    def __init__(
-        self, variables: frozenset[str], *, strict: bool, elsewhere: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, variables: frozenset[str], elsewhere: frozenset[str], *, strict: bool) -> None:
         self.variables = variables
         self.elsewhere = elsewhere
         self.strict = strict

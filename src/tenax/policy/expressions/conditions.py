@@ -33,7 +33,7 @@ CONDITION_VARIABLES = frozenset(
 
 FAILURE_FIELDS = ("class", "reason", "exit_code", "retry_after", "exception", "child")
 CHILD_FIELDS = ("execution_id", "class", "reason", "message", "step", "attempts", "child")
-"""Of `failure.child`: the failure of a child execution, which may have been that of a child of its own."""
+"""Fields of `failure.child`, the failure of a child execution, which may come from a child of its own."""
 
 
 class Condition:
@@ -71,7 +71,8 @@ def _compile(text: str) -> Condition:
 
 
 def unknown_fields(condition: Condition) -> list[str]:
-    """Returns what is wrong with the fields of `failure` that a condition reads: an unknown one would always be None."""
+    """Returns what is wrong with the fields of `failure` that a condition reads. An unknown field would always
+    be None."""
     return [fault for read in sorted(condition.reads) if (fault := _fault_of(read)) is not None]
 
 

@@ -152,7 +152,7 @@ def keeps_type(text: str) -> bool:
 
 
 def expressions_in(text: str) -> list[str]:
-    """Returns each `{{ }}` of a text, alone. Nothing where the text as a whole cannot be cut into them."""
+    """Returns each `{{ }}` of a text by itself. Returns none if the text cannot be cut into them."""
     with contextlib.suppress(ExpressionError):
         return [f"{{{{{piece[0]}}}}}" for piece in _split(text) if isinstance(piece, tuple)]
     return []

@@ -168,7 +168,8 @@ class NameCheck:
         path: Path,
         alone: Callable[[], bool] | None = None,
     ) -> bool:
-        """Returns whether it can be read. `alone` checks the parts of a text that cannot be read as a whole."""
+        """Returns whether the text can be read. `alone` checks the parts of a text that cannot be read as a
+        whole."""
         try:
             reads = reads_with(place.variables)
         except ExpressionError as error:

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from tenax.engine.external.callbacks import check_receipt
 from tenax.engine.slices import give_way_after
 from tenax.model.attempt.callback import JSON, PROBLEM, read_callback
+from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.server.auth import CALLBACKS
 from tenax.server.schema import requests as bodies
-from tenax.server.schema import responses as answers
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import (
     AttemptNumber,
@@ -23,8 +23,7 @@ from tenax.server.schema.parameters import (
     Plain,
     refuse_unknown_parameters,
 )
-from tenax.server.schema.requests import LARGEST_ATTEMPT
-from tenax.server.schema.responses import CallbackAnswer, answer
+from tenax.server.schema.responses import CallbackAnswer, answer_view
 from tenax.server.services import engine
 
 Receipt = Annotated[str, Path(max_length=200, pattern=r"^[0-9A-Za-z_-]+$")]
@@ -36,7 +35,7 @@ router = APIRouter(
 
 @router.post(
     "/{execution_id}/{item_id}/{attempt}/{receipt}",
-    **described(answers.CALLED_BACK, body=bodies.CALLBACK, media_types=(JSON, PROBLEM), optional=True),
+    **described(CallbackAnswer, body=bodies.CALLBACK, media_types=(JSON, PROBLEM), optional=True),
 )
 async def call_back(
     request: Request,
@@ -61,4 +60,4 @@ async def call_back(
     said = await engine(request).callback(
         execution_id, item_id, attempt, receipt, outcome, step=step, item=item
     )
-    return answer(CallbackAnswer(said.status, said.verdict))
+    return answer_view(CallbackAnswer(status=said.status, verdict=said.verdict))

@@ -9,15 +9,37 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.execution_views import News
-from tenax.model.views import Compensation, ExecutionStatus
+from tenax.model.execution_views import Event, Execution, News
+from tenax.model.views import (
+    Compensation,
+    ExecutionStatus,
+    ExecutionSummary,
+    Explanation,
+    RetryAnswer,
+    SignalAnswer,
+    Tree,
+)
+from tenax.model.wire import Submitted
+from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.server.schema import requests as bodies
-from tenax.server.schema import responses as answers
+from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
-from tenax.server.schema.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
-from tenax.server.schema.read_body import read_body
-from tenax.server.schema.requests import LARGEST_ATTEMPT
-from tenax.server.schema.responses import answer, answer_execution, answer_list, answer_many, answer_view
+from tenax.server.schema.parameters import (
+    Duration,
+    ExecutionId,
+    Plain,
+    moment_of,
+    one_of,
+    refuse_unknown_parameters,
+)
+from tenax.server.schema.responses import (
+    CancelAnswer,
+    PauseAnswer,
+    answer_execution,
+    answer_list,
+    answer_many,
+    answer_view,
+)
 from tenax.server.services import actor, engine, services
 from tenax.store.fleet.tokens import LARGEST_ID
 
@@ -32,22 +54,22 @@ router = APIRouter(
 )
 
 
-@router.post("", **described(answers.SUBMITTED, body=bodies.SUBMISSION, status=201))
+@router.post("", **described(Submitted, body=bodies.SUBMISSION, status=201))
 async def submit(request: Request) -> Response:
     """Starts an execution. With a `key` that is known the answer is the earlier execution, `created` false."""
     submission = await read_body(request, bodies.SUBMISSION)
     [submitted] = await engine(request).submit([submission])
-    return answer(submitted, 201)
+    return answer_view(submitted, 201)
 
 
-@router.post("/batch", **described(answers.SUBMITTED_MANY, body=bodies.SUBMISSIONS))
+@router.post("/batch", **described(list[Submitted], body=bodies.BATCH_OF_SUBMISSIONS))
 async def submit_many(request: Request) -> Response:
     """Starts up to 1000 executions, all of them or none."""
-    batch = await read_body(request, bodies.SUBMISSIONS)
-    return answer(await engine(request).submit(batch.submissions))
+    batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
+    return answer_view(await engine(request).submit(batch.submissions))
 
 
-@router.get("", **described(answers.EXECUTIONS))
+@router.get("", **described(list[ExecutionSummary]))
 async def list_executions(
     request: Request,
     status: Annotated[list[str] | None, Query(description="one or more, repeated or with commas")] = None,
@@ -73,13 +95,13 @@ async def list_executions(
     return answer_view(found)
 
 
-@router.get("/{execution_id}", **described(answers.EXECUTION))
+@router.get("/{execution_id}", **described(Execution))
 async def get(request: Request, execution_id: ExecutionId) -> Response:
     """One execution with its steps and attempts."""
     return await answer_execution(await engine(request).get(execution_id))
 
 
-@router.get("/{execution_id}/events", **described(answers.EVENTS))
+@router.get("/{execution_id}/events", **described(list[Event]))
 async def events(
     request: Request,
     execution_id: ExecutionId,
@@ -89,12 +111,14 @@ async def events(
     return await answer_list(engine(request).event_pages(execution_id, after=after))
 
 
-@router.get("/{execution_id}/news", **described(answers.NEWS))
+@router.get("/{execution_id}/news", **described(News))
 async def news(
     request: Request,
     execution_id: ExecutionId,
     cursor: Annotated[str | None, Query(max_length=8000, pattern=CURSOR)] = None,
-    wait: Annotated[float, Query(ge=0, le=LONGEST_NEWS_WAIT)] = 0.0,
+    wait: Annotated[
+        float, Duration, Query(ge=0, le=LONGEST_NEWS_WAIT, description="seconds, or a duration: 20s")
+    ] = 0.0,
 ) -> Response:
     """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
     found = engine(request).news(execution_id, cursor=cursor, wait=wait)
@@ -104,7 +128,7 @@ async def news(
     return answer_view(await found)
 
 
-@router.get("/{execution_id}/explain", **described(answers.EXPLANATIONS))
+@router.get("/{execution_id}/explain", **described(list[Explanation]))
 async def explain(
     request: Request,
     execution_id: ExecutionId,
@@ -117,31 +141,31 @@ async def explain(
     return answer_many(list(found))
 
 
-@router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.REASON, optional=True))
+@router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))
 async def cancel(request: Request, execution_id: ExecutionId) -> Response:
     """Ends an execution: what waits ends at once, what runs is revoked."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
-    return answer(answers.CancelAnswer(execution_id, "cancelled", changed))
+    return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
 
 
-@router.post("/{execution_id}/pause", **described(answers.PAUSED, body=bodies.REASON, optional=True))
+@router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def pause(request: Request, execution_id: ExecutionId) -> Response:
     """Nothing of an execution or of its children starts any more; what runs may finish."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
-    return answer(answers.PauseAnswer(execution_id, "paused", changed))
+    return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
 
 
-@router.post("/{execution_id}/resume", **described(answers.PAUSED, body=bodies.REASON, optional=True))
+@router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def resume(request: Request, execution_id: ExecutionId) -> Response:
     """A paused execution, and its children, go on."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
-    return answer(answers.PauseAnswer(execution_id, "running", changed))
+    return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
 
 
-@router.post("/{execution_id}/signals", **described(answers.SIGNALLED, body=bodies.SIGNAL))
+@router.post("/{execution_id}/signals", **described(SignalAnswer, body=bodies.SIGNAL))
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
     """A signal for the step that waits for it, now or later. With a `key` that is known it is the earlier one."""
     body = await read_body(request, bodies.SIGNAL)
@@ -151,13 +175,13 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
     return answer_view(done)
 
 
-@router.get("/{execution_id}/tree", **described(answers.TREE))
+@router.get("/{execution_id}/tree", **described(Tree))
 async def tree(request: Request, execution_id: ExecutionId) -> Response:
     """An execution with its children, and theirs."""
     return answer_view(await engine(request).tree(execution_id))
 
 
-@router.post("/{execution_id}/retry", **described(answers.RETRIED, body=bodies.RETRY, optional=True))
+@router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
 async def retry(request: Request, execution_id: ExecutionId) -> Response:
     """What waits for a retry runs now; a finished execution is run again as a new one, linked to it."""
     body = await read_body(request, bodies.RETRY, empty=b"{}")

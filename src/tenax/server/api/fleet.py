@@ -8,19 +8,18 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.server.schema import fleet_responses as fleet_answers
+from tenax.model.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.server.schema import requests as bodies
-from tenax.server.schema.fleet_responses import NameAnswer, WorkerAnswer
+from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import QueueName, WorkerName, refuse_unknown_parameters
-from tenax.server.schema.read_body import read_body
-from tenax.server.schema.responses import answer, answer_view
+from tenax.server.schema.responses import NameAnswer, WorkerAnswer, answer_view
 from tenax.server.services import actor, engine
 
 router = APIRouter(prefix="/v1", tags=["fleet"], dependencies=[Depends(refuse_unknown_parameters)])
 
 
-@router.get("/workers", **described(fleet_answers.WORKERS))
+@router.get("/workers", **described(list[Worker]))
 async def list_workers(
     request: Request,
     all: Annotated[bool, Query(description="those that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
@@ -29,13 +28,13 @@ async def list_workers(
     return answer_view(await engine(request).workers(all=all))
 
 
-@router.get("/workers/{name:path}", **described(fleet_answers.WORKER))
+@router.get("/workers/{name:path}", **described(WorkerInFull))
 async def get_worker(request: Request, name: WorkerName) -> Response:
     """One worker, with the columns of its health, what it holds, and what happened to it."""
     return answer_view(await engine(request).worker(name))
 
 
-_CHANGE = described(fleet_answers.WORKER_CHANGED, body=bodies.REASON, optional=True)
+_CHANGE = described(WorkerAnswer, body=bodies.REASON, optional=True)
 
 
 @router.post("/workers/{name:path}/pause", **_CHANGE)
@@ -43,7 +42,7 @@ async def pause_worker(request: Request, name: WorkerName) -> Response:
     """A worker gets nothing new until it is resumed, over restarts too; what runs may finish."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause_worker(name, actor=actor(request), reason=body.reason)
-    return answer(WorkerAnswer(name, "paused", changed))
+    return answer_view(WorkerAnswer(name=name, state="paused", changed=changed))
 
 
 @router.post("/workers/{name:path}/drain", **_CHANGE)
@@ -51,7 +50,7 @@ async def drain_worker(request: Request, name: WorkerName) -> Response:
     """A worker gets nothing new, finishes what it has, and ends."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).drain_worker(name, actor=actor(request), reason=body.reason)
-    return answer(WorkerAnswer(name, "draining", changed))
+    return answer_view(WorkerAnswer(name=name, state="draining", changed=changed))
 
 
 @router.post("/workers/{name:path}/resume", **_CHANGE)
@@ -59,27 +58,27 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
     """A worker that was paused or drained gets work again, and what was held against it is forgotten."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
-    return answer(WorkerAnswer(name, "active", changed))
+    return answer_view(WorkerAnswer(name=name, state="active", changed=changed))
 
 
 @router.post(
     "/workers/{name:path}/release",
-    **described(fleet_answers.NAME_RELEASED, body=bodies.REASON, optional=True),
+    **described(NameAnswer, body=bodies.REASON, optional=True),
 )
 async def release_worker(request: Request, name: WorkerName) -> Response:
     """The name of a worker belongs to no token any more: the next worker that registers under it has it."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
-    return answer(NameAnswer(name, changed))
+    return answer_view(NameAnswer(name=name, changed=changed))
 
 
-@router.get("/queues", **described(fleet_answers.QUEUES))
+@router.get("/queues", **described(list[Queue]))
 async def list_queues(request: Request) -> Response:
     """The queues that have work, workers or limits."""
     return answer_view(await engine(request).queues())
 
 
-@router.put("/queues/{queue:path}/limits", **described(fleet_answers.LIMITED, body=bodies.LIMITS))
+@router.put("/queues/{queue:path}/limits", **described(LimitAnswer, body=bodies.LIMITS))
 async def limit_queue(request: Request, queue: QueueName) -> Response:
     """Sets the limits of a queue, exactly these: what is absent or null is no limit."""
     body = await read_body(request, bodies.LIMITS)

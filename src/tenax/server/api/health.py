@@ -12,9 +12,8 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.errors import Unreachable
 from tenax.server.long_poll import Stopping
-from tenax.server.schema import responses as answers
 from tenax.server.schema.openapi import described
-from tenax.server.schema.responses import Health, HealthInFull, Version, answer
+from tenax.server.schema.responses import Health, Version, answer_view
 from tenax.server.services import services
 from tenax.store.migrate import require_current
 
@@ -24,18 +23,18 @@ PATIENCE = 3.0
 router = APIRouter(tags=["server"])
 
 
-@router.get("/healthz", **described(answers.HEALTH_IN_FULL))
+@router.get("/healthz", **described(Health))
 async def healthz(
     request: Request,
     verbose: Annotated[str | None, Query(max_length=10, description="also what the server measures")] = None,
 ) -> Response:
     """The process lives. With `?verbose`: and how long its event loop was held, at most."""
     if verbose is None or verbose in ("0", "false"):
-        return answer(Health("ok"))
-    return answer(HealthInFull("ok", services(request).watchdog.numbers()))
+        return answer_view(Health(status="ok"))
+    return answer_view(Health(status="ok", measured=services(request).watchdog.numbers()))
 
 
-@router.get("/readyz", **described(answers.HEALTH))
+@router.get("/readyz", **described(Health))
 async def readyz(request: Request) -> Response:
     """The database can be reached and has the right schema, and the server is not about to stop."""
     parts = services(request)
@@ -46,9 +45,10 @@ async def readyz(request: Request) -> Response:
             await require_current(tx)
     except TimeoutError:
         raise Unreachable(f"the database has not answered within {PATIENCE:g} s") from None
-    return answer(Health("ready"))
+    return answer_view(Health(status="ready"))
 
 
-@router.get("/v1/version", **described(answers.VERSION))
+@router.get("/v1/version", **described(Version))
 async def version() -> Response:
-    return answer(Version(__version__, "v1"))
+    """The version of the server, and of its API."""
+    return answer_view(Version(version=__version__, api="v1"))

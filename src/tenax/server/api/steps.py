@@ -8,13 +8,12 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.views import ItemStatus
+from tenax.model.views import ApprovalAnswer, ItemInfo, ItemStatus
+from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.server.schema import requests as bodies
-from tenax.server.schema import responses as answers
+from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
-from tenax.server.schema.read_body import read_body
-from tenax.server.schema.requests import LARGEST_ATTEMPT
 from tenax.server.schema.responses import answer_view
 from tenax.server.services import actor, engine
 
@@ -27,7 +26,7 @@ router = APIRouter(
 )
 
 
-@router.get("/items", **described(answers.ITEMS))
+@router.get("/items", **described(list[ItemInfo]))
 async def items(
     request: Request,
     execution_id: ExecutionId,
@@ -43,13 +42,13 @@ async def items(
     return answer_view(found)
 
 
-@router.post("/approve", **described(answers.APPROVAL, body=bodies.APPROVAL, optional=True))
+@router.post("/approve", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def approve(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
     """A step that waits for an approval gets it, and completes."""
     return await _decide(request, execution_id, step, approved=True)
 
 
-@router.post("/reject", **described(answers.APPROVAL, body=bodies.APPROVAL, optional=True))
+@router.post("/reject", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def reject(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
     """A step that waits for an approval is refused it, and fails."""
     return await _decide(request, execution_id, step, approved=False)

@@ -10,34 +10,33 @@ from starlette.responses import Response
 
 from tenax.model.events import timestamp
 from tenax.server.schema import requests as bodies
-from tenax.server.schema import responses as answers
+from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
-from tenax.server.schema.read_body import read_body
-from tenax.server.schema.responses import NewToken, TokenInfo, answer
+from tenax.server.schema.responses import NewToken, TokenInfo, answer_view
 from tenax.server.services import engine, services
 from tenax.store.fleet import tokens
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
 
-@router.get("", **described(answers.TOKENS))
+@router.get("", **described(list[TokenInfo]))
 async def list_tokens(request: Request) -> Response:
     """All tokens, the revoked ones too; never their secrets."""
     async with engine(request).context.transaction() as tx:
-        return answer([_info(token) for token in await tokens.list_tokens(tx)])
+        return answer_view([_info(token) for token in await tokens.list_tokens(tx)])
 
 
-@router.post("", **described(answers.NEW_TOKEN, body=bodies.TOKEN, status=201))
+@router.post("", **described(NewToken, body=bodies.TOKEN, status=201))
 async def create_token(request: Request) -> Response:
     """A new token. Its secret is in the answer, and nowhere else."""
     wanted = await read_body(request, bodies.TOKEN)
     async with engine(request).context.transaction() as tx:
         token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
     services(request).authenticator.forget()
-    return answer(NewToken(token_id, wanted.name, wanted.role, secret), 201)
+    return answer_view(NewToken(id=token_id, name=wanted.name, role=wanted.role, token=secret), 201)
 
 
-@router.post("/{token_id}/revoke", **described(answers.TOKENS))
+@router.post("/{token_id}/revoke", **described(list[TokenInfo]))
 async def revoke_token(
     request: Request, token_id: Annotated[int, Path(ge=1, le=tokens.LARGEST_ID)]
 ) -> Response:
@@ -45,10 +44,16 @@ async def revoke_token(
     async with engine(request).context.transaction() as tx:
         revoked = await tokens.revoke_token(tx, token_id)
     services(request).authenticator.forget()
-    return answer([_info(token) for token in revoked])
+    return answer_view([_info(token) for token in revoked])
 
 
 def _info(token: tokens.Token) -> TokenInfo:
     created_at = timestamp(token.created_at)
     assert created_at is not None
-    return TokenInfo(token.id, token.name, token.role, created_at, timestamp(token.revoked_at))
+    return TokenInfo(
+        id=token.id,
+        name=token.name,
+        role=token.role,
+        created_at=created_at,
+        revoked_at=timestamp(token.revoked_at),
+    )

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.server.schema import responses as answers
+from tenax.model.views import Verified
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import moment_of, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
@@ -19,7 +19,7 @@ from tenax.store.fleet.tokens import LARGEST_ID
 router = APIRouter(prefix="/v1/verify", tags=["verify"], dependencies=[Depends(refuse_unknown_parameters)])
 
 
-@router.get("", **described(answers.VERIFIED))
+@router.get("", **described(Verified))
 async def verify(
     request: Request,
     execution: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="only this one")] = None,

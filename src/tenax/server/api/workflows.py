@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.server.schema import requests as bodies
-from tenax.server.schema import responses as answers
+from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import Plain, refuse_unknown_parameters
-from tenax.server.schema.read_body import read_body
 from tenax.server.schema.responses import answer_view
 from tenax.server.services import engine
 
@@ -21,7 +21,7 @@ router = APIRouter(
 )
 
 
-@router.post("", **described(answers.STORED_WORKFLOW, body=bodies.WORKFLOW, status=201))
+@router.post("", **described(StoredWorkflow, body=bodies.WORKFLOW, status=201))
 async def store(request: Request) -> Response:
     """Stores a definition without running it. The very same one again: `created` false."""
     body = await read_body(request, bodies.WORKFLOW)
@@ -29,7 +29,7 @@ async def store(request: Request) -> Response:
     return answer_view(stored, 201)
 
 
-@router.get("", **described(answers.WORKFLOWS))
+@router.get("", **described(list[WorkflowInfo]))
 async def list_workflows(request: Request, name: Annotated[str | None, Plain] = None) -> Response:
     """The stored definitions; all versions of one, where it is named."""
     return answer_view(await engine(request).workflows(name))

@@ -139,7 +139,7 @@ class BoundedProtocol(SingleWriteProtocol):
             )  # so that the answer also says that the connection is closed
         self._stage = "body"
         self._body_size = self._around_body = 0
-        self.headers = []  # trailers must not be added to the headers that the app has received
+        self.headers = []  # trailers must not be added to the headers that the app has received received
         if self._is_watched:
             self._unwatch()
 

@@ -1,52 +1,54 @@
-"""The description of the API (OpenAPI), made from the adapters that read and write its bodies."""
+"""The description of the API (OpenAPI): FastAPI's own, with the bodies of requests and answers as msgspec describes their types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import TypeAdapter
 
 from tenax.server.auth import is_public
 from tenax.server.problems import MEDIA_TYPE
-from tenax.server.schema.responses import PROBLEM
+from tenax.server.schema.body import Body
+from tenax.server.schema.responses import Problem
 
-_REFERENCE = "#/components/schemas/{model}"
-_definitions: dict[str, Any] = {}
+_TYPE = "x-tenax-type"
+"""Marks the place of a schema with its number, until all types are known and described together."""
+_types: list[Any] = []
 
 
 def described(
-    answer: TypeAdapter[Any] | None,
+    answer: Any,
     *,
-    body: TypeAdapter[Any] | None = None,
+    body: Body[Any] | None = None,
     media_types: Sequence[str] = ("application/json",),
     optional: bool = False,
     status: int = 200,
 ) -> dict[str, Any]:
-    """The arguments of a route that say what it takes and gives. `optional`: it may be called without a body."""
+    """Returns the arguments of a route that say what it takes and gives. `optional`: it may be called without a body."""
     given: dict[str, Any] = {"description": "Done"}
     if answer is not None:
-        given["content"] = {"application/json": {"schema": _schema(answer, "serialization")}}
-    problem = {
-        "description": "A problem",
-        "content": {MEDIA_TYPE: {"schema": _schema(PROBLEM, "serialization")}},
-    }
+        given["content"] = _content(answer)
+    problem = {"description": "A problem", "content": _content(Problem, MEDIA_TYPE)}
     route: dict[str, Any] = {"status_code": status, "responses": {status: given, "default": problem}}
     if body is not None:
-        content = {media_type: {"schema": _schema(body, "validation")} for media_type in media_types}
-        route["openapi_extra"] = {"requestBody": {"required": not optional, "content": content}}
+        route["openapi_extra"] = {
+            "requestBody": {"required": not optional, "content": _content(body.type, *media_types)}
+        }
     return route
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
+    """Returns the description of the app. It is made once."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
         components = schema.setdefault("components", {})
-        components["schemas"] = {**components.get("schemas", {}), **_definitions}
+        components["schemas"] = {**components.get("schemas", {}), **_fill_in(schema)}
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         for path, operations in schema["paths"].items():
             for operation in operations.values():
@@ -55,11 +57,30 @@ def describe(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _schema(adapter: TypeAdapter[Any], mode: Any) -> dict[str, Any]:
-    schema = adapter.json_schema(mode=mode, ref_template=_REFERENCE)
-    _definitions.update(schema.pop("$defs", {}))
-    title = schema.get("title")
-    if schema.get("type") != "object" or title is None:
-        return schema
-    _definitions[title] = schema
-    return {"$ref": _REFERENCE.format(model=title)}
+def _content(type_: Any, *media_types: str) -> dict[str, Any]:
+    _types.append(type_)
+    mark = {_TYPE: len(_types) - 1}
+    return {media_type: {"schema": mark} for media_type in media_types or ("application/json",)}
+
+
+def _fill_in(schema: dict[str, Any]) -> dict[str, Any]:
+    """Puts the schemas in their places. Returns those that several places refer to, by name."""
+    places = list(_places(schema["paths"]))
+    schemas, components = msgspec.json.schema_components(
+        [_types[place["schema"][_TYPE]] for place in places], ref_template="#/components/schemas/{name}"
+    )
+    for place, found in zip(places, schemas, strict=True):
+        place["schema"] = found
+    for one in components.values():
+        if "description" in one:
+            one["description"] = cleandoc(one["description"])
+    return components
+
+
+def _places(part: Any) -> list[dict[str, Any]]:
+    """Returns the media types whose schemas are to be filled in."""
+    if not isinstance(part, dict):
+        return []
+    if isinstance(part.get("schema"), dict) and _TYPE in part["schema"]:
+        return [part]
+    return [place for one in part.values() for place in _places(one)]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Path, Query
+from pydantic import BeforeValidator
 from starlette.requests import Request
 
 from tenax.errors import UsageError
-from tenax.model.durations import parse_duration
+from tenax.model.durations import parse_duration, parse_since
 from tenax.model.parse.findings import nearest
-from tenax.server.schema.requests import LARGEST_ATTEMPT
+from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.store.fleet.tokens import LARGEST_ID
 
 _PLAIN = r"^[^\x00]*$"
@@ -24,6 +25,8 @@ StepName = Annotated[str, Path(max_length=200, pattern=_PLAIN)]
 WorkerName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 QueueName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 Plain = Query(max_length=200, pattern=_PLAIN)
+Duration = BeforeValidator(parse_duration)
+"""Reads seconds, or a text such as 20s."""
 
 
 async def refuse_unknown_parameters(request: Request) -> None:
@@ -53,14 +56,8 @@ def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | 
 def moment_of(text: str, now: datetime) -> datetime:
     """A time as RFC 3339 has it (UTC where it names no zone), or how long ago."""
     try:
-        return now - timedelta(seconds=parse_duration(text))
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return parse_since(text, now)
+    except ValueError as error:
         raise UsageError(
-            f"since: {text!r} is neither a time nor a duration",
-            remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d",
+            f"since: {error}", remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d"
         ) from None

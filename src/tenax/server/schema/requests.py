@@ -1,37 +1,27 @@
-"""What the API accepts: the types of the wire, with the bounds that a server must hold against strangers.
+"""The bodies that the API accepts. Those of workers and submissions are the types of `tenax.model.wire`; those of people are here.
 
-They are read straight from the bytes of a request by adapters made once. Details of an outcome are bent into shape
-rather than refused: a report is worth more than its details.
+Details of an outcome are bent into shape rather than refused: a report is worth more than its details.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 import structlog
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    GetPydanticSchema,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-)
-from pydantic_core import CoreSchema, core_schema
+from msgspec import Meta, Struct, structs
 
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.attempt.usage import bounded_cost, bounded_tokens
 from tenax.model.durations import LONGEST
-from tenax.model.health import Health, HealthReport
-from tenax.model.names import MAX_WORKER_NAME, worker_name_fault
+from tenax.model.health import HealthReport
+from tenax.model.names import worker_name_fault
 from tenax.model.wire import (
     EndedLife,
     Heartbeat,
@@ -43,285 +33,257 @@ from tenax.model.wire import (
     Submission,
 )
 from tenax.model.wire_columns import check_lengths, is_plain
+from tenax.model.wire_types import (
+    BATCH,
+    LARGEST_COUNT,
+    LARGEST_LIMIT,
+    PLAIN,
+    Files,
+    Item,
+    Limit,
+    Name,
+    Source,
+    Text,
+)
 from tenax.server.problems import InvalidRequest
-from tenax.server.schema.struct_requests import struct_body
-from tenax.store.fleet.tokens import LARGEST_ID, LONGEST_NAME, Role
+from tenax.server.schema.body import Body, Misfit
+from tenax.store.fleet.tokens import LONGEST_NAME, Role
 
-T = TypeVar("T")
 _log = structlog.get_logger("tenax.server")
 
-BATCH = 1000
-SLOTS = 1000
-LONGEST_LEASE_WAIT = 60.0
-LARGEST_ATTEMPT = 2**31 - 1
-LARGEST_COUNT = 2**31 - 1
-LARGEST_LIMIT = 1_000_000
-FILES = 1000
-"""Definitions of children that may come with one; `max_body` bounds them all together."""
+# -- people
 
 
-def _uuid(text: str) -> str:
-    """In the one form in which tokens are compared."""
-    try:
-        return str(UUID(text))
-    except ValueError:
-        raise ValueError("not a UUID") from None
+class ByPeople(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key that is not known is a mistake of a person. Workers of a newer version may send more than is known here."""
 
 
-def _lease_token(*_: object) -> CoreSchema:
-    """The form in which a server gives tokens is known without a call of Python: there is one in every report."""
-    as_given = core_schema.str_schema(pattern=_AS_GIVEN)
-    any_form = core_schema.no_info_after_validator_function(_uuid, core_schema.str_schema())
-    return core_schema.union_schema(
-        [as_given, any_form],
-        mode="left_to_right",
-        custom_error_type="not_a_uuid",
-        custom_error_message="Value error, not a UUID",
-    )
-
-
-def _seconds(value: float) -> float:
-    return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
-
-
-def _detail(text: str) -> str:
-    return text[:1000]
-
-
-def _count(value: int) -> int:
-    return min(max(value, 0), LARGEST_COUNT)
-
-
-def _worker_name(name: str) -> str:
-    if (fault := worker_name_fault(name)) is not None:
-        raise ValueError(f"{name!r} {fault}")
-    return name
-
-
-_AS_GIVEN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-# PostgreSQL's text has no NUL.
-_PLAIN = r"^[^\x00]*$"
-Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
-Attempt = Annotated[int, Field(ge=0, le=LARGEST_ATTEMPT)]
-LeaseToken = Annotated[
-    str, GetPydanticSchema(_lease_token), WithJsonSchema({"type": "string", "format": "uuid"})
-]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
-WorkerName = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_NAME), AfterValidator(_worker_name)]
-Names = Annotated[tuple[Name, ...], Field(max_length=100)]
-Labels = Annotated[dict[Name, Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=100)]
-Text = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
-Seconds = Annotated[float, AfterValidator(_seconds)]
-Source = Annotated[str, Field(pattern=_PLAIN)]
-Files = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=1000, pattern=_PLAIN)], Source],
-    Field(max_length=FILES),
-]
-Item = Annotated[int, Field(ge=0, le=LARGEST_ATTEMPT)]
-Limit = Annotated[int, Field(ge=1, le=LARGEST_LIMIT)]
-Count = Annotated[int, AfterValidator(_count)]
-
-_FOR_PEOPLE = ConfigDict(extra="forbid")
-"""A key that is not known is a mistake of a person. Workers of a newer version may send more than is known here."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionBody(Submission):
-    """One execution to start: the `source` of a definition, or the name of a stored `workflow`."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
-
-    source: Source | None = None
-    filename: Text | None = None
-    workflow: Name | None = None
-    input: dict[str, Any] = field(default_factory=dict)
-    key: Name | None = None
-    base_dir: Text | None = None
-    files: Files = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchBody:
+class Batch(ByPeople, frozen=True):
     """Executions to start in one transaction: all of them or none."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
-
-    submissions: Annotated[list[SubmissionBody], Field(max_length=BATCH)]
+    submissions: Annotated[list[Submission], Meta(max_length=BATCH)]
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonBody:
+class Reason(ByPeople, frozen=True):
     """Why someone cancels, pauses, drains or resumes."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
     reason: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalBody:
+class Approval(ByPeople, frozen=True):
     """A yes or a no to a step that waits for one, or to one `item` of its fan-out."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
     reason: Text | None = None
     item: Item | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SignalBody:
+class Signal(ByPeople, frozen=True):
     """A signal. With a `key` that is known it is the earlier one, sent again."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
     name: Name
     data: Any = None
     key: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowBody:
+class Workflow(ByPeople, frozen=True):
     """A definition to store, with those that `file:` of its steps names, by their path from its own folder."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
     source: Source
     filename: Text | None = None
-    files: Files = field(default_factory=dict)
+    files: Files = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RetryBody:
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+class Retry(ByPeople, frozen=True):
+    """Runs again what waits or has ended. `from_failed`: of a finished execution, the steps that succeeded stay done."""
 
     from_failed: bool = False
-    """Of a finished execution: the steps that succeeded stay done."""
     reason: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsBody:
+class Limits(ByPeople, frozen=True):
     """The limits of a queue, all of them: what is absent or null is no limit."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
-
-    concurrency: Limit | None = None
-    """How many items run at once."""
-    rate: Annotated[float, Field(gt=0, le=LARGEST_LIMIT)] | None = None
-    """How many start in a second."""
-    burst: Limit | None = None
-    """How many start at once after a pause; only with a rate, and as many as that where it is absent."""
+    concurrency: Annotated[Limit, Meta(description="How many items run at once.")] | None = None
+    rate: Annotated[float, Meta(gt=0, le=LARGEST_LIMIT, description="How many start in a second.")] | None = (
+        None
+    )
+    burst: (
+        Annotated[
+            Limit,
+            Meta(
+                description="How many start at once after a pause; only with a rate, and as many as that where it is absent."
+            ),
+        ]
+        | None
+    ) = None
     reason: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenBody:
-    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+class TokenWanted(ByPeople, frozen=True):
+    """A token to make."""
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
+    name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=PLAIN)]
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationBody(Registration):
-    """A worker says who it is."""
+SUBMISSION = Body(Submission)
+BATCH_OF_SUBMISSIONS = Body(Batch)
+REASON = Body(Reason)
+APPROVAL = Body(Approval)
+SIGNAL = Body(Signal)
+WORKFLOW = Body(Workflow)
+RETRY = Body(Retry)
+TOKEN = Body(TokenWanted)
+LIMITS = Body(Limits)
+_ANYTHING: Any = Any
+CALLBACK: Body[Any] = Body(_ANYTHING)
+"""Whatever the callee has to say: `tenax.model.attempt.callback` reads it."""
 
-    worker: WorkerName
-    runtimes: Names
-    queues: Names = ("default",)
-    labels: Labels = field(default_factory=dict)
-    slots: Annotated[int, Field(ge=1, le=SLOTS)] = 1
-    version: Text | None = None
-    life: LeaseToken | None = None
-    execution_id: Id | None = None
-    protocol: Count = 1
-    """Of what the worker says and hears. One that does not say speaks the first."""
+# -- workers
 
-
-@dataclass(frozen=True, slots=True)
-class LeaseBody(LeaseRequest):
-    """A worker asks for as many items as it has free slots."""
-
-    worker: WorkerName
-    grant: LeaseToken
-    slots: Annotated[int, Field(ge=1, le=SLOTS)]
-    runtimes: Names
-    queues: Names = ("default",)
-    labels: Labels = field(default_factory=dict)
-    execution_id: Id | None = None
-    wait: Annotated[float, Field(ge=0, le=LONGEST_LEASE_WAIT)] = 20.0
-    lost_grants: tuple[LeaseToken, ...] = ()
-    life: LeaseToken | None = None
+_is_canonical = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 
 
-_FACTS = struct_body(Facts, "What was seen of a failed attempt.", retry_after=Seconds | None)
-_USAGE = struct_body(
-    Usage,
-    "What an attempt used up.",
-    cost_usd=Annotated[float, AfterValidator(bounded_cost)] | None,
-    tokens=Annotated[int, AfterValidator(bounded_tokens)] | None,
-)
-_OUTCOME = struct_body(
-    Outcome, "What an attempt came to.", facts=_FACTS | None, after=Seconds | None, usage=_USAGE | None
-)
-_REPORTS = struct_body(
-    Reports,
-    "Reports on attempts of one step: in each list one entry for each of them, or in `outcome` a single one for all.",
-    outcome=list[_OUTCOME],  # type: ignore[valid-type]  # a type that is made here
-    execution_id=list[Id],
-    item_id=list[Id],
-    attempt=list[Attempt],
-    token=list[LeaseToken],
-    step=Name | None,
-    item=list[Item | None] | None,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseBody(Release):
-    """A lease handed back, uncounted."""
-
-    execution_id: Id
-    item_id: Id
-    attempt: Attempt
-    token: LeaseToken
-    reason: Literal["draining", "no_handler"]
-    detail: Annotated[str, AfterValidator(_detail)] | None = None
-
-
-@dataclass(slots=True)
-class HeldBody(Held):
-    """A lease that a worker still holds."""
-
-    item_id: Id
-    token: LeaseToken
-
-
-@dataclass(frozen=True, slots=True)
-class HealthReportBody(HealthReport):
-    """What a worker says of itself."""
-
-    status: Health = "healthy"
-    last_check: Annotated[str, Field(max_length=100, pattern=_PLAIN)] | None = None
-    consecutive_failures: Count = 0
-    total_executions: Count = 0
-    failed_executions: Count = 0
-    average_execution_time_ms: Seconds = 0.0
-    queue_depth: Count = 0
-    overdue: Count = 0
-
-
-def _if_sound(
-    value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
-) -> HealthReportBody | None:
-    """None for a report that is none: the heartbeat, and the leases it names, are worth more."""
+def _token(text: str, *place: str | int) -> str:
+    """Returns a lease token in the one form in which tokens are compared."""
+    if _is_canonical(text):
+        return text
     try:
-        report: HealthReportBody | None = read(value)
-    except ValidationError as error:
-        worker = (info.data or {}).get("worker", "?")
-        _complain(worker, str(InvalidRequest.of_body(error, "its report")))
+        return str(UUID(text))
+    except ValueError:
+        raise Misfit("not a UUID", *place) from None
+
+
+def _tokens(tokens: Sequence[str], *place: str | int) -> Sequence[str]:
+    """Returns the tokens in that form. Those that a server has made are in it already."""
+    if all(map(_is_canonical, tokens)):
+        return tokens
+    return [_token(text, *place, n) for n, text in enumerate(tokens)]
+
+
+def _life(life: str | None) -> str | None:
+    return None if life is None else _token(life, "life")
+
+
+def _worker(name: str) -> str:
+    if (fault := worker_name_fault(name)) is not None:
+        raise Misfit(f"{name!r} {fault}", "worker")
+    return name
+
+
+def _count(value: int) -> int:
+    return min(max(value, 0), LARGEST_COUNT)
+
+
+def _seconds(value: float) -> float:
+    return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
+
+
+def _fit_registration(sent: Registration) -> Registration:
+    return replace(sent, worker=_worker(sent.worker), life=_life(sent.life), protocol=_count(sent.protocol))
+
+
+def _fit_lease(sent: LeaseRequest) -> LeaseRequest:
+    _worker(sent.worker)
+    grant, life = _token(sent.grant, "grant"), _life(sent.life)
+    lost = tuple(_tokens(sent.lost_grants, "lost_grants"))
+    if (grant, life, lost) == (sent.grant, sent.life, sent.lost_grants):
+        return sent
+    return replace(sent, grant=grant, life=life, lost_grants=lost)
+
+
+def _fit_reports(groups: list[Reports]) -> list[Reports]:
+    if sum(len(group.token) for group in groups) > BATCH:
+        raise Misfit(f"reports on at most {BATCH} attempts are taken at once")
+    return [_fit_group(group, number) for number, group in enumerate(groups)]
+
+
+def _fit_group(group: Reports, number: int) -> Reports:
+    # Else a body could stand for a thousand times its length.
+    if len(group.outcome) == 1 < len(group.token) and not is_plain(group.outcome[0]):
+        raise Misfit(
+            "a single `outcome` for several attempts can only be a success (the results are in `result`)",
+            number,
+        )
+    try:
+        check_lengths(group)
+    except ValueError as error:
+        raise Misfit(str(error), number) from None
+    tokens, outcomes = _tokens(group.token, number, "token"), [_bent(one) for one in group.outcome]
+    return structs.replace(group, token=list(tokens), outcome=outcomes)
+
+
+def _bent(outcome: Outcome) -> Outcome:
+    """Returns the outcome with its numbers within their bounds. Most outcomes are returned as they are."""
+    if outcome.after is None and outcome.usage is None and outcome.facts is None:
+        return outcome
+    after = None if outcome.after is None else _seconds(outcome.after)
+    return structs.replace(
+        outcome, after=after, usage=_bent_usage(outcome.usage), facts=_bent_facts(outcome.facts)
+    )
+
+
+def _bent_usage(usage: Usage | None) -> Usage | None:
+    if usage is None:
         return None
-    return report
+    cost = None if usage.cost_usd is None else bounded_cost(usage.cost_usd)
+    return Usage(cost, None if usage.tokens is None else bounded_tokens(usage.tokens))
+
+
+def _bent_facts(facts: Facts | None) -> Facts | None:
+    if facts is None or facts.retry_after is None:
+        return facts
+    return structs.replace(facts, retry_after=_seconds(facts.retry_after))
+
+
+def _fit_releases(releases: list[Release]) -> list[Release]:
+    return [
+        replace(one, token=_token(one.token, n, "token"), detail=one.detail and one.detail[:1000])
+        for n, one in enumerate(releases)
+    ]
+
+
+def _fit_heartbeat(sent: Heartbeat) -> Heartbeat:
+    return Heartbeat(
+        _worker(sent.worker),
+        _held(sent.holding),
+        tuple(_tokens(sent.lost_grants, "lost_grants")),
+        sent.leaving,
+        _life(sent.life),
+        _bent_health(sent.health),
+    )
+
+
+def _held(holding: tuple[Held, ...]) -> tuple[Held, ...]:
+    if all(_is_canonical(one.token) for one in holding):
+        return holding
+    return tuple(Held(one.item_id, _token(one.token, "holding", n, "token")) for n, one in enumerate(holding))
+
+
+def _bent_health(health: HealthReport | None) -> HealthReport | None:
+    if health is None:
+        return None
+    return replace(
+        health,
+        consecutive_failures=_count(health.consecutive_failures),
+        total_executions=_count(health.total_executions),
+        failed_executions=_count(health.failed_executions),
+        average_execution_time_ms=_seconds(health.average_execution_time_ms),
+        queue_depth=_count(health.queue_depth),
+        overdue=_count(health.overdue),
+    )
+
+
+def _without_health(sent: Any, error: InvalidRequest) -> bool:
+    """Takes a report on its health out of a heartbeat, if nothing else is wrong: the leases are worth more."""
+    wrong = error.errors[0]
+    if not isinstance(sent, dict) or not wrong["path"].startswith("health"):
+        return False
+    del sent["health"]
+    place = wrong["path"].removeprefix("health").removeprefix(".")
+    about = InvalidRequest("its report", [{"loc": (place,), "msg": wrong["message"]}])
+    _complain(str(sent.get("worker"))[:200], about.message)
+    return True
 
 
 @lru_cache(maxsize=10_000)
@@ -330,60 +292,15 @@ def _complain(worker: str, error: str) -> None:
     _log.warning("a worker reports its health in a way that is not understood", worker=worker, error=error)
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatBody(Heartbeat):
-    """A worker is alive, and still holds these leases."""
-
-    worker: WorkerName
-    holding: tuple[HeldBody, ...] = ()
-    lost_grants: tuple[LeaseToken, ...] = ()
-    life: LeaseToken | None = None
-    health: Annotated[HealthReportBody | None, WrapValidator(_if_sound)] = None
+def _fit_ended(sent: EndedLife) -> EndedLife:
+    return EndedLife(_worker(sent.worker), _token(sent.life, "life"))
 
 
-@dataclass(frozen=True, slots=True)
-class EndedLifeBody(EndedLife):
-    """A worker's process has died, and this was its life."""
-
-    worker: WorkerName
-    life: LeaseToken
-
-
-def _each_its_own(reports: Reports) -> Reports:
-    """Else a body could stand for a thousand times its length."""
-    if len(reports.outcome) == 1 < len(reports.token) and not is_plain(reports.outcome[0]):
-        raise ValueError(
-            "a single `outcome` for several attempts can only be a success (the results are in `result`)"
-        )
-    check_lengths(reports)
-    return reports
-
-
-def _at_most_a_batch(reports: list[Reports]) -> list[Reports]:
-    if sum(len(group.token) for group in reports) > BATCH:
-        raise ValueError(f"reports on at most {BATCH} attempts are taken at once")
-    return reports
-
-
-SUBMISSION = TypeAdapter(SubmissionBody)
-SUBMISSIONS = TypeAdapter(BatchBody)
-REASON = TypeAdapter(ReasonBody)
-APPROVAL = TypeAdapter(ApprovalBody)
-SIGNAL = TypeAdapter(SignalBody)
-WORKFLOW = TypeAdapter(WorkflowBody)
-CALLBACK: TypeAdapter[Any] = TypeAdapter(Any)
-"""Whatever the callee has to say: `tenax.model.attempt.callback` reads it."""
-RETRY = TypeAdapter(RetryBody)
-TOKEN = TypeAdapter(TokenBody)
-LIMITS = TypeAdapter(LimitsBody)
-REGISTRATION = TypeAdapter(RegistrationBody)
-LEASE = TypeAdapter(LeaseBody)
-_READ_REPORTS: Any = Annotated[
-    list[Annotated[_REPORTS, AfterValidator(_each_its_own)]],  # type: ignore[valid-type]  # the same
-    Field(max_length=BATCH),
-    AfterValidator(_at_most_a_batch),
-]
-REPORTS: TypeAdapter[list[Reports]] = TypeAdapter(_READ_REPORTS)
-RELEASES = TypeAdapter(Annotated[list[ReleaseBody], Field(max_length=BATCH)])
-HEARTBEAT = TypeAdapter(HeartbeatBody)
-ENDED_LIFE = TypeAdapter(EndedLifeBody)
+REGISTRATION = Body(Registration, _fit_registration)
+LEASE = Body(LeaseRequest, _fit_lease)
+_READ_REPORTS: Any = Annotated[list[Reports], Meta(max_length=BATCH)]
+_READ_RELEASES: Any = Annotated[list[Release], Meta(max_length=BATCH)]
+REPORTS: Body[list[Reports]] = Body(_READ_REPORTS, _fit_reports)
+RELEASES: Body[list[Release]] = Body(_READ_RELEASES, _fit_releases)
+HEARTBEAT = Body(Heartbeat, _fit_heartbeat, mend=_without_health)
+ENDED_LIFE = Body(EndedLife, _fit_ended)

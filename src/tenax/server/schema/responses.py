@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
-import orjson
-from msgspec import structs
-from pydantic import TypeAdapter
+from msgspec import UNSET, UnsetType, structs
 from starlette.responses import Response, StreamingResponse
 
 from tenax.engine.slices import TimeSlice
-from tenax.model.execution_views import Event, Execution, News
-from tenax.model.views import (
-    ApprovalAnswer,
-    ExecutionStatus,
-    ExecutionSummary,
-    Explanation,
-    ItemInfo,
-    RetryAnswer,
-    SignalAnswer,
-    StoredWorkflow,
-    Verified,
-    View,
-    WorkflowInfo,
-)
-from tenax.model.wire import (
-    Assignments,
-    EndedLifeAnswer,
-    HeartbeatAnswer,
-    RegistrationAnswer,
-    ReportAnswers,
-    Submitted,
-)
-from tenax.server.schema.view_types import list_adapter, view_adapter
+from tenax.model.execution_views import Execution
+from tenax.model.health import WorkerState
+from tenax.model.views import View
 from tenax.store.fleet.tokens import Role
 
 VIEWS_AT_ONCE = 100
@@ -45,50 +22,28 @@ STEPS_AT_ONCE = 200
 _encode_view = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class CancelAnswer:
+class CancelAnswer(View):
     id: int
     status: Literal["cancelled"]
     changed: bool
     """False where it had been cancelled before."""
 
 
-@dataclass(frozen=True, slots=True)
-class PauseAnswer:
+class PauseAnswer(View):
     id: int
     status: Literal["paused", "running"]
     changed: bool
     """False where it was so already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """An execution and its children. `more` is how many children there are beyond those that are shown."""
-
-    id: int
-    workflow: str
-    status: ExecutionStatus
-    step: str | None
-    """The step of the parent that started it. Like the next two null at the top."""
-    item: int | None
-    attempt: int | None
-    failure: dict[str, Any] | None
-    created_at: str
-    finished_at: str | None
-    children: list[Tree]
-    more: int
-
-
-@dataclass(frozen=True, slots=True)
-class CallbackAnswer:
+class CallbackAnswer(View):
     """`applied`: it decided what becomes of the work item. `late`: it was recorded, and changed nothing."""
 
     status: Literal["applied", "late"]
     verdict: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenInfo:
+class TokenInfo(View):
     """A token, all but its secret."""
 
     id: int
@@ -98,8 +53,7 @@ class TokenInfo:
     revoked_at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(View):
     """A new token. Its secret is shown this once."""
 
     id: int
@@ -108,28 +62,20 @@ class NewToken:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(View):
+    """The server lives, or is ready."""
+
     status: Literal["ok", "ready"]
+    measured: dict[str, float] | UnsetType = UNSET
+    """On request: `loop_holds_total`, how often the event loop was held for longer than `loop_hold`; and the longest hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthInFull:
-    """The same with what the server measures of itself."""
-
-    status: Literal["ok"]
-    measured: dict[str, float]
-    """`loop_holds_total`: how often the event loop was held for longer than `loop_hold`; and the longest hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(View):
     version: str
     api: str
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(View):
     """An error (RFC 9457). `errors` says everything that is wrong with a body or a definition."""
 
     type: str
@@ -139,40 +85,17 @@ class Problem:
     errors: list[dict[str, Any]] | None = None
 
 
-EXECUTION = view_adapter(Execution)
-EXECUTIONS = list_adapter(ExecutionSummary)
-EVENTS = list_adapter(Event)
-NEWS = view_adapter(News)
-EXPLANATIONS = list_adapter(Explanation)
-SUBMITTED = TypeAdapter(Submitted)
-SUBMITTED_MANY = TypeAdapter(list[Submitted])
-CANCELLED = TypeAdapter(CancelAnswer)
-RETRIED = view_adapter(RetryAnswer)
-PAUSED = TypeAdapter(PauseAnswer)
-SIGNALLED = view_adapter(SignalAnswer)
-APPROVAL = view_adapter(ApprovalAnswer)
-ITEMS = list_adapter(ItemInfo)
-TREE = TypeAdapter(Tree)
-STORED_WORKFLOW = view_adapter(StoredWorkflow)
-WORKFLOWS = list_adapter(WorkflowInfo)
-CALLED_BACK = TypeAdapter(CallbackAnswer)
-VERIFIED = view_adapter(Verified)
-TOKENS = TypeAdapter(list[TokenInfo])
-NEW_TOKEN = TypeAdapter(NewToken)
-HEALTH = TypeAdapter(Health)
-HEALTH_IN_FULL: TypeAdapter[Health | HealthInFull] = TypeAdapter(Health | HealthInFull)
-VERSION = TypeAdapter(Version)
-PROBLEM = TypeAdapter(Problem)
-REGISTERED = TypeAdapter(RegistrationAnswer)
-ASSIGNMENTS = TypeAdapter(list[Assignments])
-REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
-HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
-ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
+class WorkerAnswer(View):
+    name: str
+    state: WorkerState
+    changed: bool
+    """False where it was so already."""
 
 
-def answer(value: Any, status: int = 200) -> Response:
-    """Answers with plain values or dataclasses as JSON. Typed views: see `answer_view`."""
-    return Response(orjson.dumps(value), status, media_type="application/json")
+class NameAnswer(View):
+    name: str
+    changed: bool
+    """False where it belonged to no token."""
 
 
 async def answer_list(pages: AsyncIterator[Sequence[View]]) -> Response:
@@ -217,7 +140,8 @@ def _entries(page: Sequence[View]) -> bytes:
     return _encode_view(page)[1:-1]
 
 
-def answer_view(view: View | Sequence[View], status: int = 200) -> Response:
+def answer_view(view: Any, status: int = 200) -> Response:
+    """Answers with a typed value, or a list of them, as JSON."""
     return Response(_encode_view(view), status, media_type="application/json")
 
 

@@ -42,7 +42,8 @@ async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
 
 
 async def load_small_inputs(tx: Connection, ids: Sequence[int], most: int) -> dict[int, str | None]:
-    """The inputs of executions, without those of more than `most` bytes. None: the execution has none."""
+    """Loads the inputs of executions, without those of more than `most` bytes. None means that the execution
+    has none."""
     return {row["id"]: row["input"] for row in await tx.fetch(sql("load_small_inputs"), ids, most)}
 
 

@@ -133,7 +133,8 @@ def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
 
 
 async def get_step_level_events(tx: Connection, execution_id: int, most: int) -> list[Event]:
-    """All but those of single items of fan-outs. Beyond `most` bytes, large results and the evidence of failures are left out, which is said in their places."""
+    """Returns all events except those of single items of fan-outs. After `most` bytes, markers replace large
+    results and the evidence of failures."""
     rows = await tx.fetch(sql("get_step_level_events"), execution_id, most, LARGE_EVIDENCE)
     found = await _events(rows)
     for event, row in zip(found, rows, strict=True):

@@ -45,10 +45,8 @@ async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[Step
 async def load_within(
     tx: Connection, keys: Sequence[StepKey], most: int, most_of_one: int | None = None
 ) -> dict[StepKey, StepRow]:
-    """Returns the steps with their results and failures, as many as have `most` bytes together, and `most_of_one` each.
-
-    The others are left out, which their rows say.
-    """
+    """Returns the steps with their results and failures, up to `most` bytes together and `most_of_one` bytes
+    each. Others are left out, and their rows say so."""
     found: dict[StepKey, StepRow] = {}
     for start in range(0, len(keys), READ_TOGETHER):
         limit = most if most_of_one is None else min(most, most_of_one)
@@ -85,7 +83,7 @@ class ResultCache:
         missing = sorted(key for key in keys if key not in found)
         for key, (row, size) in (await _load(tx, missing, most) if missing else {}).items():
             found[key] = row
-            is_whole = row.left_out is None  # another reader may read more of it
+            is_whole = row.left_out is None  # another caller may read more of the row
             if keys[key] and size >= self.LARGE and is_whole and row.state in ("completed", "failed"):
                 self._kept[key] = row
                 if len(self._kept) > self.MOST:

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -19,8 +19,10 @@ from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
 from tenax.credentials.server_token import token_for
 from tenax.errors import UsageError
-from tenax.settings import Settings, load_settings
 from tenax.worker.collector import collect_rarely
+
+if TYPE_CHECKING:
+    from tenax.settings import Settings
 
 Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
 Port = Annotated[int | None, Parameter(help="The port to listen on; 0 takes a free one. [TENAX_PORT: 8520]")]
@@ -73,6 +75,8 @@ def server(
     """
     tell_supervisor = under_supervision()
     flags = {"host": host, "port": port, "open": open or None}
+    from tenax.settings import load_settings
+
     settings = load_settings({**flags, "database_url": store.database, "home": store.home})
     from tenax.cli.logs import configure_logging
     from tenax.server.app import run
@@ -148,6 +152,8 @@ def up(
         "database_url": store.database,
         "home": store.home,
     }
+    from tenax.settings import load_settings
+
     settings = load_settings(flags)
     from tenax.cli.logs import configure_logging
     from tenax.cli.process.up import run_up
@@ -167,7 +173,9 @@ def _worker_settings(
     server: str | None,
     token: str | None,
 ) -> Settings:
-    return load_settings(
+    from tenax.settings.aside import load_settings_aside
+
+    return load_settings_aside(
         {
             "slots": slots,
             "queues": queues or None,

@@ -11,9 +11,9 @@ import pytest
 from tenax.errors import Unreachable, UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.health import HealthTerms
-from tenax.setting_checks import mistyped_variables
-from tenax.setting_docs import describe_settings
 from tenax.settings import Settings, load_settings
+from tenax.settings.checks import mistyped_variables
+from tenax.settings.docs import describe_settings
 from tenax.worker.executors.runtimes import RUNTIMES
 
 NAMES = [row.name for row in describe_settings()]
@@ -395,9 +395,7 @@ def test_runtimes_are_those_that_a_worker_has_and_all_by_default(tmp_path):
 def test_the_table_for_the_docs_has_every_setting():
     table = describe_settings()
     about_them = ("sources", "from_folder")
-    assert [row.name for row in table] == [
-        spec.name for spec in fields(Settings) if spec.name not in about_them
-    ]
+    assert [row.name for row in table] == [name for name in Settings.model_fields if name not in about_them]
     assert all(row.doc and row.default for row in table)
     by_name = {row.name: row for row in table}
     assert (by_name["database_url"].flag, by_name["lease"].variable) == ("--database", "TENAX_LEASE")

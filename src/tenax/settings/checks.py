@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from tenax.errors import UsageError
-from tenax.setting_sources import variable_of
+from tenax.settings.docs import variable_of
 
 _CLOSE = 0.75
 """Near enough for a typing error; the variables of process steps (TENAX_STEP, ...) are farther off."""

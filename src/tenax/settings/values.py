@@ -1,13 +1,17 @@
-"""What the values of settings look like as text, in a file or in a variable. Every reader raises ValueError with what it expected."""
+"""Reads the values of settings as people write them: in a file, in a variable, after a flag.
+
+Each reader raises ValueError with what it expected.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from tenax.model.durations import parse_duration
 from tenax.model.names import name_fault, worker_name_fault
@@ -17,9 +21,6 @@ _BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20
 _LARGEST_SIZE = 2**63 - 1
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%)?")
 _ADDRESS = re.compile(r"https?://[^/?#\s][^?#\s]*")
-_TRUTH = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
-
-Parser = Callable[[Any], Any]
 
 
 def text(value: Any) -> str:
@@ -33,17 +34,6 @@ def worker_name(value: Any) -> str:
     if (fault := worker_name_fault(name)) is not None:
         raise ValueError(f"{name!r} {fault}")
     return name
-
-
-def path(value: Any) -> Path:
-    return value if isinstance(value, Path) else Path(text(value))
-
-
-def truth(value: Any) -> bool:
-    known = value if isinstance(value, bool) else _TRUTH.get(str(value).strip().lower())
-    if known is None:
-        raise ValueError("expected true or false")
-    return known
 
 
 def seconds(value: Any) -> float:
@@ -69,10 +59,10 @@ def size_in_bytes(value: Any) -> int:
     return int(size)
 
 
-def size_within(least: str | None = None, most: str | None = None) -> Parser:
+def size_within(least: str | None = None, most: str | None = None) -> BeforeValidator:
     """Reads a size that has bounds."""
 
-    def parse(value: Any) -> int:
+    def read(value: Any) -> int:
         size = size_in_bytes(value)
         if least is not None and size < size_in_bytes(least):
             raise ValueError(f"expected a size of at least {least}")
@@ -80,13 +70,14 @@ def size_within(least: str | None = None, most: str | None = None) -> Parser:
             raise ValueError(f"expected a size of at most {most}")
         return size
 
-    return parse
+    return BeforeValidator(read)
 
 
-def whole_number(least: int, most: int | None = None) -> Parser:
+def whole_number(least: int, most: int | None = None) -> BeforeValidator:
+    """Reads a whole number that has bounds."""
     bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
 
-    def parse(value: Any) -> int:
+    def read(value: Any) -> int:
         digits = str(value).strip()
         if (
             re.fullmatch(r"-?\d{1,18}", digits)
@@ -96,7 +87,7 @@ def whole_number(least: int, most: int | None = None) -> Parser:
             return int(digits)
         raise ValueError(f"expected a whole number {bounds}")
 
-    return parse
+    return BeforeValidator(read)
 
 
 def share(value: Any) -> float:
@@ -107,13 +98,15 @@ def share(value: Any) -> float:
     return part
 
 
-def one_of(*choices: str) -> Parser:
-    def parse(value: Any) -> str:
+def one_of(*choices: str) -> BeforeValidator:
+    """Reads one of these words, in capitals or not."""
+
+    def read(value: Any) -> str:
         if str(value).lower() not in choices:
             raise ValueError(f"expected one of {', '.join(choices)}")
         return str(value).lower()
 
-    return parse
+    return BeforeValidator(read)
 
 
 def names(value: Any) -> tuple[str, ...]:
@@ -129,10 +122,10 @@ def names(value: Any) -> tuple[str, ...]:
     return found
 
 
-def some_of(*choices: str) -> Parser:
-    """Names out of these, each once; also where a list has commas within its parts, as repeated flags may."""
+def some_of(*choices: str) -> BeforeValidator:
+    """Reads names out of these, each once; also where a list has commas within its parts, as repeated flags may."""
 
-    def parse(value: Any) -> tuple[str, ...]:
+    def read(value: Any) -> tuple[str, ...]:
         parts = value if isinstance(value, list | tuple) else (value,)
         found = tuple(dict.fromkeys(name for part in parts for name in names(part)))
         if not found:
@@ -144,7 +137,7 @@ def some_of(*choices: str) -> Parser:
                 raise ValueError(f"{name!r} is none of {', '.join(choices)}{meant}")
         return found
 
-    return parse
+    return BeforeValidator(read)
 
 
 def labels(value: Any) -> Mapping[str, str]:
@@ -192,7 +185,7 @@ def server_url(value: Any) -> str:
 
 
 def server_urls(value: Any) -> str:
-    """One address, or several of servers on one database, with commas between them."""
+    """Reads one address, or several of servers on one database, with commas between them."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not parts:
         raise ValueError(
@@ -209,3 +202,17 @@ def database_url(value: Any) -> str:
     if not re.match(r"postgres(ql)?://", url):
         raise ValueError("expected an address such as postgresql://user@host:5432/database")
     return url
+
+
+Text = Annotated[str, BeforeValidator(text)]
+Duration = Annotated[float, BeforeValidator(seconds)]
+PositiveDuration = Annotated[float, BeforeValidator(positive_seconds)]
+Size = Annotated[int, BeforeValidator(size_in_bytes)]
+Share = Annotated[float, BeforeValidator(share)]
+Address = Annotated[str, BeforeValidator(server_url)]
+Addresses = Annotated[str, BeforeValidator(server_urls)]
+DatabaseAddress = Annotated[str, BeforeValidator(database_url)]
+Names = Annotated[tuple[str, ...], BeforeValidator(names)]
+WorkerName = Annotated[str, BeforeValidator(worker_name)]
+Labels = Annotated[Mapping[str, str], BeforeValidator(labels)]
+RetryShape = Annotated[Mapping[str, Any] | bool | int, BeforeValidator(retry_shape)]

@@ -1,0 +1,65 @@
+"""The page that shows the API to people, with all its files from this server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import cache
+from importlib.resources import files
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from tenax.errors import NotFound
+
+ASSETS = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+}
+"""The files of the page by their names, with their media types."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page may load: nothing of other hosts, and no script that is not a file of this server. Swagger UI sets styles itself."""
+_KEPT = {"content-security-policy": POLICY, "cache-control": "max-age=3600"}
+_PART = 64_000
+"""Bytes that are written at once: a reader that is slow, or reads nothing, holds no more of an answer in memory."""
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def root() -> Response:
+    """Leads to the page of the API, as long as there is no other page."""
+    return RedirectResponse("docs")
+
+
+@router.get("/docs")
+async def page() -> Response:
+    """The page itself. It asks for a token where the server wants one of those who read `/openapi.json`."""
+    return Response(_content("index.html"), media_type="text/html", headers=_KEPT)
+
+
+@router.get("/docs/{name}")
+async def asset(request: Request, name: str) -> Response:
+    """A file of the page."""
+    if name not in ASSETS:
+        raise NotFound(
+            f"there is no {request.method} {request.url.path} here", remedy="GET /docs is the page"
+        )
+    content = _content(name)
+    headers = {**_KEPT, "content-length": str(len(content))}
+    return StreamingResponse(_parts(content), media_type=ASSETS[name], headers=headers)
+
+
+@cache
+def _content(name: str) -> bytes:
+    return files("tenax.server").joinpath("docs_page", name).read_bytes()
+
+
+async def _parts(content: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), _PART):
+        yield content[start : start + _PART]

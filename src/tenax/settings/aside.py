@@ -1,0 +1,53 @@
+"""Reads the settings of a process that must stay small, in a child process that ends at once.
+
+The models of the settings, and the libraries below them, would stay in the memory of each worker for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from tenax.errors import TenaxError
+
+if TYPE_CHECKING:
+    from tenax.settings.model import Settings
+
+
+def load_settings_aside(flags: Mapping[str, Any]) -> Settings:
+    """Returns what `load_settings` returns, as plain values of the same names. Raises what it raises.
+
+    To be called before the process has started a thread.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _answer(writing, flags)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    if not answer:
+        raise TenaxError("the process that reads the settings was killed", remedy="try it again")
+    found = pickle.loads(answer)  # noqa: S301 - from a child of this process, through its own pipe
+    if isinstance(found, Exception):
+        raise found
+    return cast("Settings", SimpleNamespace(**found))
+
+
+def _answer(writing: int, flags: Mapping[str, Any]) -> None:
+    """Writes the settings, or the error, and ends the child: nothing of the parent must run in it twice."""
+    try:
+        from tenax.settings.load import load_settings
+
+        found: Any = load_settings(flags).model_dump()
+    except Exception as error:  # noqa: BLE001 - it is raised in the parent
+        found = error
+    try:
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(found, pipe)
+    finally:
+        os._exit(0)
