@@ -9,7 +9,7 @@ SITE_STAMP := $(VENV)/.site-installed
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean
+.PHONY: help install dev dist demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean
 
 help: ## the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -40,6 +40,14 @@ $(SITE_STAMP): requirements/site.txt $(DEV_STAMP)
 	@touch $@
 
 install: $(RUN_STAMP) ## makes .venv/bin/tenax
+
+dev: $(DEV_STAMP) ## sets up the tools, and the git hook that checks what is committed
+	@git config core.hooksPath .githooks
+	@echo "git commit checks the files that it commits from now on (.githooks/pre-commit)"
+
+dist: $(RUN_STAMP) ## writes a wheel and a source distribution to dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist
 
 demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
 	@$(BIN)/python -m tenax.demo
@@ -98,4 +106,4 @@ lock: $(DEV_STAMP) ## compiles the requirements files anew
 	    benchmarks/peers/$${peer%:*}.in --output-file benchmarks/peers/$${peer%:*}.txt || exit; done
 
 clean: ## removes the environment and the caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers build
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers build dist

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli.process.addresses import default_server
-from tenax.credentials.server_token import token_for
+from tenax.credentials.server_token import default_server, token_for
 from tenax.errors import UsageError
 from tenax.settings import load_settings
 

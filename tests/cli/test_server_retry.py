@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli.input.check_definition import default_retry
+from tenax.cli.input.policies import default_retry
 from tenax.errors import UsageError
 from tenax.settings import Settings, load_settings
 

@@ -20,6 +20,7 @@ import generate_policy
 import generate_python
 import generate_reference
 import generate_rooms
+import generate_sizes
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs/images"
@@ -32,6 +33,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_limits.BLOCKS,
     **generate_rooms.BLOCKS,
     **generate_python.BLOCKS,
+    **generate_sizes.BLOCKS,
 }
 
 

@@ -21,7 +21,7 @@ from tenax.model.attempt import bounded
 from tenax.model.inputs import inputs as declared
 from tenax.model.parse.yaml_builder import MAX_DEPTH, MAX_VALUES
 from tenax.model.wire_types import BATCH, FILES, LONGEST_LEASE_WAIT
-from tenax.policy.expressions.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
+from tenax.policy.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
 from tenax.policy.expressions.values import TEXT_LIMIT
 from tenax.server.api.executions import LONGEST_NEWS_WAIT

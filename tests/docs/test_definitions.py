@@ -16,7 +16,7 @@ from generate import ROOT
 
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.yaml_source import read_source
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.retry.resolve import resolve_policy
 from tenax.settings import Settings, load_settings
 

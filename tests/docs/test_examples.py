@@ -20,7 +20,7 @@ from tenax.engine.engine import Engine
 from tenax.model.execution_views import Event
 from tenax.model.views import ItemInfo
 from tenax.model.wire import Submission
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.settings import Settings
 from tenax.testing import workbench
 

@@ -18,7 +18,7 @@ from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import workflow_hash
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.plan import make_plan
 from tenax.settings import Settings
 

@@ -105,7 +105,7 @@ async def servers(hand: Hand, count: int) -> list[Hand]:
 
 def look_anew(hand: Hand) -> None:
     """Time has passed by the database's clock; by that of the process it has not."""
-    hand.engine.context.notifier.on_restricted()
+    hand.engine.context.notifier.listeners.restricted()
 
 
 def by_execution(leased: Sequence[Assignment]) -> Counter[int]:

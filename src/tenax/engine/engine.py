@@ -9,24 +9,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import EngineContext
 from tenax.engine.external import callbacks, signals
-from tenax.engine.external.child_inbox import InboxDelivery
-from tenax.engine.external.server_steps import ServerSteps
 from tenax.engine.fleet import ended_lives, workers
-from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.forever import forever
-from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.graph.start_execution import OWN_KEYS, Start
 from tenax.engine.operate import family, manual_retry, queues
-from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Maintenance
-from tenax.engine.recover.reap import Reaper
-from tenax.engine.recover.timers import Timers
+from tenax.engine.parts import Parts
+from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
-from tenax.engine.report.report_batches import ReportBatches
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
-from tenax.engine.submit.batches import Submissions
-from tenax.engine.submit.submit import OWN_KEYS, Start
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
@@ -76,16 +68,17 @@ class Engine:
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
-        self.context = EngineContext(database, settings, roll=roll)
-        self._report = ReportBatches(self.context)
-        self._heartbeat = Heartbeats(self.context)
-        self.dispatcher = Dispatcher(self.context, self._report)
-        self._submit = Submissions(self.context, self.dispatcher)
-        self.server_steps = ServerSteps(self.context)
-        self.inbox_delivery = InboxDelivery(self.context)
-        self._reaper = Reaper(self.context)
-        self.timers = Timers(self.context, self._reaper)
-        self.maintenance = Maintenance(self.context, self.dispatcher)
+        parts = Parts(database, settings, roll)
+        self.context = parts.context
+        self.dispatcher = parts.dispatcher
+        self.server_steps = parts.server_steps
+        self.inbox_delivery = parts.inbox_delivery
+        self.timers = parts.timers
+        self.maintenance = parts.maintenance
+        self._report = parts.report
+        self._heartbeat = parts.heartbeat
+        self._submit = parts.submit
+        self._reaper = parts.reaper
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import EngineContext
 from tenax.engine.slices import LARGE, give_way_after
 from tenax.model.attempt.bounded import ReportContent, digest_of, encode_sorted, late_data
 from tenax.model.attempt.classify import classify
@@ -42,15 +41,16 @@ _WITH_FACTS = ("failed", "not_completed", "accepted")
 
 async def answer_late(
     tx: Connection,
-    context: EngineContext,
     now: datetime,
     late: Sequence[Report],
+    *,
     believed: Callable[[Outcome], Outcome],
+    most: int,
 ) -> dict[tuple[int, str], ReportAnswer]:
     """Answers reports that match no current lease. A repeated report gets its first answer. Any other is recorded as
     late.
 
-    `believed` removes from an outcome what only the server may say. If the log is too long to search, a repeated report
+    `believed` removes from an outcome what only the server may say. `most` is how many bytes of a late result are kept. If the log is too long to search, a repeated report
     cannot be recognised: the report is then recorded with `unchecked`.
     """
     known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
@@ -67,7 +67,7 @@ async def answer_late(
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
         if _is_worth_recording(r, earlier):
-            recorded = _late_result(r, said, live.get(r.item_id), context.settings.max_late_result)
+            recorded = _late_result(r, said, live.get(r.item_id), most)
             if not earlier and await is_log_longer(tx, r.execution_id, executions, tokens):
                 recorded["data"]["unchecked"] = True
             earlier.append(RecordedOutcome(recorded, [recorded]))

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from tenax.engine.server_news import NewsReader, ServerNews
@@ -34,11 +35,49 @@ class WorkerEffects(NamedTuple):
     pardons: Sequence[int] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """The functions that a notifier calls. `Parts` makes the only ones that do something."""
+
+    ready: Callable[[], None]
+    """There may be work to lease."""
+    restricted: Callable[[], None]
+    """There may be items that only some workers are able to run, or limits have changed."""
+    fleet: Callable[[], None]
+    """A worker has registered, or its state has changed."""
+    server_steps: Callable[[], None]
+    """A step of the server's own may be ready."""
+    messages: Callable[[], None]
+    """There may be messages in the inbox."""
+    due: Callable[[float], None]
+    """Something is due in so many seconds."""
+    connected: Callable[[], None]
+    """The connection that listens to the other servers was made anew. Messages may have been missed."""
+    worker_effects: Callable[[WorkerEffects], bool]
+    """Attempts have ended. Returns True if their workers have room for more now."""
+    handed_back: Callable[[str, Sequence[int]], None]
+    """A worker has handed back these items."""
+
+
+NOBODY = Listeners(
+    ready=lambda: None,
+    restricted=lambda: None,
+    fleet=lambda: None,
+    server_steps=lambda: None,
+    messages=lambda: None,
+    due=lambda _seconds: None,
+    connected=lambda: None,
+    worker_effects=lambda _effects: False,
+    handed_back=lambda _worker, _items: None,
+)
+"""For a notifier that is only used to follow executions and to announce news."""
+
+
 class Notifier:
     """Spreads the effects of commits. A lost message delays work until the next sweep but loses none: the database has
     everything."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, listeners: Listeners = NOBODY) -> None:
         self._database = database
         self._name = uuid.uuid4().hex
         self._reader = NewsReader(self._name)
@@ -47,27 +86,11 @@ class Notifier:
         self._soon: asyncio.TimerHandle | None = None
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._follow_all: set[asyncio.Event] = set()
-        self._on_ready: list[Callable[[], None]] = []
-        self._on_server_steps: list[Callable[[], None]] = []
-        self._on_messages: list[Callable[[], None]] = []
-        self.on_restricted: Callable[[], None] = lambda: None
-        self.on_fleet: Callable[[], None] = lambda: None
-        self.on_connected: Callable[[], None] = lambda: None
-        self.on_worker_effects: Callable[[WorkerEffects], bool] = lambda _effects: False
-        self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
-        self.on_due: Callable[[float], None] = lambda _seconds: None
+        self.listeners = listeners
 
-    def when_ready(self, wake: Callable[[], None]) -> None:
-        """Registers a function to call when there may be work to lease."""
-        self._on_ready.append(wake)
-
-    def when_server_steps(self, wake: Callable[[], None]) -> None:
-        """Registers a function to call when a step of the server's own may be ready."""
-        self._on_server_steps.append(wake)
-
-    def when_messages(self, wake: Callable[[], None]) -> None:
-        """Registers a function to call when there may be messages in the inbox."""
-        self._on_messages.append(wake)
+    def tell(self, listeners: Listeners) -> None:
+        """Calls these listeners from now on, and no others."""
+        self.listeners = listeners
 
     def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
         """Wakes the loops of this server because something is due. The other servers have timers of their own."""
@@ -139,7 +162,7 @@ class Notifier:
         everything is checked."""
         async for message in listen(self._database):
             if message is None:
-                self.on_connected()
+                self.listeners.connected()
                 self._apply(ServerNews(True, True, True, True, True, 0.0), None)
                 continue
             if (heard := self._reader.read(message)) is not None:
@@ -147,18 +170,19 @@ class Notifier:
 
     def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
         """Calls the functions that the news concern. `executions` None means that any execution may have changed."""
+        listeners = self.listeners
         if news.restricted:
-            self.on_restricted()
+            listeners.restricted()
         if news.fleet:
-            self.on_fleet()
-        for wake in (
-            *(self._on_ready if news.ready else ()),
-            *(self._on_server_steps if news.server_steps else ()),
-            *(self._on_messages if news.messages else ()),
-        ):
-            wake()
+            listeners.fleet()
+        if news.ready:
+            listeners.ready()
+        if news.server_steps:
+            listeners.server_steps()
+        if news.messages:
+            listeners.messages()
         if news.due_in is not None:
-            self.on_due(news.due_in)
+            listeners.due(news.due_in)
         for changed in self._follow_all if executions or executions is None else ():
             changed.set()
         if self._followers:
@@ -183,7 +207,9 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
     """Announces the effects of a committed journal."""
-    made_room = notifier.on_worker_effects(WorkerEffects(journal.runs, journal.losses, journal.pardons))
+    made_room = notifier.listeners.worker_effects(
+        WorkerEffects(journal.runs, journal.losses, journal.pardons)
+    )
     notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
         restricted=journal.has_restricted_items,

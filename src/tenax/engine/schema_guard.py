@@ -28,7 +28,10 @@ class SchemaGuard:
         self._look = asyncio.Event()
         self.outdated = asyncio.Event()
         """Set when this server must stop."""
-        context.notifier.on_connected = self._look.set
+
+    def look_soon(self) -> None:
+        """Ends the wait for the next look."""
+        self._look.set()
 
     async def until_next(self) -> None:
         with contextlib.suppress(TimeoutError):

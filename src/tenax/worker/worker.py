@@ -29,7 +29,8 @@ from tenax.model.wire import (
     Report,
 )
 from tenax.worker.attempt import RunningAttempt, make_release, make_report
-from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
+from tenax.worker.executors import RESULT_LIMIT
+from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets

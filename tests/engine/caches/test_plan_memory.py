@@ -6,7 +6,7 @@ import pytest
 from support.hand import Hand, one_postgres
 
 from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, WeightedCache, weight_of_plan
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.plan import make_plan
 
 SHARE = 2_000_000

@@ -8,10 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from support.hand import STEP_DONE, Hand
 
-from tenax.engine.lease.render_inputs import receipt
 from tenax.errors import NotFound
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report, ReportAnswer
+from tenax.policy.receipt import receipt
 
 BASE = "http://tenax.test"
 pytestmark = pytest.mark.settings(callback_url=BASE)

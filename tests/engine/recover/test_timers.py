@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.fan_out_workflows import CALL, fan
@@ -21,7 +22,8 @@ SOON = {"deadline": 'name: p\ndeadline: 1s\nworkflow: [{step: s, type: python, t
 @pytest.mark.parametrize("source", SOON.values(), ids=SOON)
 async def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(hand, source):
     told: list[float] = []
-    hand.engine.context.notifier.on_due = told.append
+    notifier = hand.engine.context.notifier
+    notifier.tell(replace(notifier.listeners, due=told.append))
     id_ = await hand.submit(source)
     await hand.settle_down()
     assert min(told) == 1.0
@@ -35,7 +37,8 @@ async def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(hand):
     steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
     _, first = await hand.start(fan([], *steps))
     told: list[float] = []
-    hand.engine.context.notifier.on_due = told.append
+    notifier = hand.engine.context.notifier
+    notifier.tell(replace(notifier.listeners, due=told.append))
     await hand.succeed(first)
     assert told == [3.0]
 

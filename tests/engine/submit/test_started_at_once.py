@@ -249,7 +249,7 @@ async def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_le
 @contextmanager
 def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The statement goes through, and the connection breaks before anyone hears of it."""
-    from tenax.engine.submit import submit as module
+    from tenax.engine.graph import start_execution as module
 
     real = module.insert_executions
 

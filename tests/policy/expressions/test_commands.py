@@ -9,7 +9,7 @@ import pytest
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import parse_workflow
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.expressions.templates import TEMPLATE_VARIABLES, compile_template
 from tenax.policy.expressions.values import EvaluationError
 from tenax.policy.plan import make_plan

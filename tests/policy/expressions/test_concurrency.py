@@ -8,7 +8,7 @@ import pytest
 
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import Workflow
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.plan import PlannedStep, action_limit_name, make_plan
 
 

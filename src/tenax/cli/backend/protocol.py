@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import getpass
 import os
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tenax.credentials.server_token import token_for
 from tenax.errors import UsageError
-from tenax.settings import Settings
 
 if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
-    from tenax.engine.engine import Engine
     from tenax.model.execution_views import Event, News
     from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
@@ -124,44 +120,6 @@ class Backend(Protocol):
     async def has_no_workers(self) -> bool:
         """Returns True if it is known that no worker is alive. Over HTTP this is not known."""
         ...
-
-
-@contextlib.asynccontextmanager
-async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIterator[Backend]:
-    """Opens the backend that the settings name. `follow` receives notifications, for `news(wait=...)`."""
-    if settings.server:
-        from tenax.cli.backend.http import ServerBackend
-        from tenax.sdk.client import Client
-
-        async with Client(settings.server, token_for(settings, settings.server)) as client:
-            yield ServerBackend(client)
-        return
-    from tenax.cli.backend.direct import DatabaseBackend
-    from tenax.cli.logs import configure_logging
-    from tenax.cli.process.home import announce_new_database
-    from tenax.engine.engine import Engine
-    from tenax.store.connect import Database
-
-    configure_logging("warning")
-    announce_new_database(settings)
-    async with Database.open(settings, max_size=2, application_name="tenax command") as database:
-        engine = Engine(database, settings)
-        with contextlib.closing(engine.context.reading.reader_processes):
-            async with _listening(engine, follow=follow):
-                yield DatabaseBackend(engine)
-
-
-@contextlib.asynccontextmanager
-async def _listening(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
-    if not follow:
-        yield
-        return
-    receiving = asyncio.create_task(engine.context.notifier.receive())
-    try:
-        yield
-    finally:
-        receiving.cancel()
-        await asyncio.gather(receiving, return_exceptions=True)
 
 
 async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:

@@ -10,12 +10,9 @@ from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import input_problems
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import draft_workflow
-from tenax.model.parse.retry_fields import retry_of_settings
-from tenax.model.policy import Patch, Policy
-from tenax.policy.expressions.check import load_workflow
-from tenax.policy.retry.resolve import resolve_policy
+from tenax.model.policy import Patch
+from tenax.policy.check import load_workflow
 from tenax.sdk.bundle import shown_path
-from tenax.settings import Settings, load_settings
 
 
 def check_whole(
@@ -62,16 +59,6 @@ def _wrong_inputs(
     except InvalidDefinition as error:
         return error.findings
     return ()
-
-
-def default_retry(settings: Settings | None = None) -> Patch | None:
-    """Returns the server's default policy from the settings of this machine."""
-    settings = settings or load_settings()
-    return retry_of_settings(settings.retry, settings.sources.get("retry", "the setting retry"))
-
-
-def policies_of(workflow: Workflow, server_retry: Patch | None) -> Mapping[str, Policy]:
-    return {step.name: resolve_policy([step.retry, workflow.retry, server_retry]) for step in workflow.steps}
 
 
 def shown_name(file: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from tenax.cli.input.check_definition import default_retry, policies_of
 from tenax.cli.input.decide_values import (
     Readers,
     one_of,
@@ -18,6 +17,7 @@ from tenax.cli.input.decide_values import (
     whole,
 )
 from tenax.cli.input.inputs import STDIN, read_bytes
+from tenax.cli.input.policies import default_retry, policies_of
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.attempt.outcome import (
     Facts,
@@ -29,7 +29,7 @@ from tenax.model.parse.findings import Findings, shorten, suggest
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.yaml_source import Source, read_source
 from tenax.model.policy import Policy
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.retry.resolve import PolicyError, resolve_policy
 from tenax.sdk.files import decode_text
 from tenax.settings import load_settings

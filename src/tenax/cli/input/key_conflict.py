@@ -22,7 +22,7 @@ def key_conflict_text(submission: Submission, execution: Mapping[str, Any], *, t
 def _with_defaults(submission: Submission) -> dict[str, Any]:
     """Returns the input with its defaults, as the server completes it. If the file cannot be read here, returns it unchanged."""
     from tenax.model.parse.parse import check_input
-    from tenax.policy.expressions.check import load_workflow
+    from tenax.policy.check import load_workflow
 
     with contextlib.suppress(TenaxError):
         return check_input(load_workflow(submission.source or ""), submission.input)

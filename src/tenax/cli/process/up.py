@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from tenax.cli.output import say
-from tenax.cli.process.addresses import default_server, free_port
 from tenax.cli.process.deaths import WorkerLives
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import LIFE
 from tenax.cli.process.supervise import ChildFailed, ChildProcess, ProcessPlan, never_by_itself
 from tenax.credentials.private_variables import own_secrets
+from tenax.credentials.server_token import default_server
 from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
@@ -42,7 +42,7 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
         if database is None:
             return 0
         try:
-            port = settings.port or free_port(settings.host)
+            port = settings.port or _free_port(settings.host)
             settings = settings.model_copy(update={"port": port})
             async with _workers_token(database) as workers_token:
                 return await _Up(settings, modules, workers_token, interrupts).run()
@@ -291,6 +291,15 @@ def _orphans(names: set[str]) -> set[str]:
 def _is_another_process(pid: int) -> bool:
     """Returns whether another process has this number. In a container, an earlier `up` may have had the number of this one."""
     return pid != os.getpid() and Path(f"/proc/{pid}").exists()
+
+
+def _free_port(host: str) -> int:
+    """Returns a free port. The supervisor chooses it and not the server, since it must stay the same after a restart."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
 
 
 def _say(text: str) -> None:

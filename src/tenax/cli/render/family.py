@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tenax.cli.output import one_line, printable
 from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
-from tenax.cli.render.live import STYLES
+from tenax.cli.render.styles import STYLES
 
 Member = Mapping[str, Any]
 

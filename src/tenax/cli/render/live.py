@@ -15,19 +15,6 @@ from tenax.cli.render.event_lines import moment
 from tenax.cli.render.narration import Narrator
 from tenax.model.execution_views import Event
 
-STYLES = {
-    "pending": "dim",
-    "queued": "cyan",
-    "running": "bold cyan",
-    "retrying": "yellow",
-    "held": "magenta",
-    "completed": "green",
-    "failed": "bold red",
-    "skipped": "dim",
-    "unreachable": "red",
-    "cancelled": "magenta",
-    "paused": "magenta",
-}
 _EVENT_STYLES = {
     "action_error": "red",
     "lease_expired": "red",

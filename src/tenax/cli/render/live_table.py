@@ -24,7 +24,7 @@ from tenax.cli.render.event_lines import (
     why_held,
 )
 from tenax.cli.render.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
-from tenax.cli.render.live import STYLES
+from tenax.cli.render.styles import STYLES
 from tenax.cli.render.why_blocked import poison_words
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import StepState, WorkState, apply, fold

@@ -17,7 +17,7 @@ from tenax.cli.output import new_table, one_line, printable
 from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
 from tenax.cli.render.evidence import everything, last_lines
 from tenax.cli.render.family import family_lines
-from tenax.cli.render.live import STYLES
+from tenax.cli.render.styles import STYLES
 from tenax.cli.render.timeline_rows import Row, rows_of
 from tenax.cli.render.why_blocked import notes
 

@@ -25,7 +25,7 @@ from tenax.cli.render.event_lines import (
     why_not,
 )
 from tenax.cli.render.fan_outs import compensation_words, counts_words
-from tenax.cli.render.live import STYLES
+from tenax.cli.render.styles import STYLES
 from tenax.cli.render.why_blocked import in_short, poison_words
 
 Body = Mapping[str, Any]

@@ -20,7 +20,7 @@ from tenax.model.inputs.inputs import check_input
 from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse.parse import Limits, workflow_hash
 from tenax.model.policy import Patch, Policy
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.plan import resolve_policies
 from tenax.policy.retry.resolve import policy_hash
 

@@ -23,7 +23,7 @@ from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.parse.workflow_file import build_validators
 from tenax.model.policy import Patch, Policy
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
 from tenax.settings import Settings
 from tenax.store.tables.plans import StoredPlan, Texts, stored_children

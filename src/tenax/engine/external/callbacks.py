@@ -11,7 +11,6 @@ from typing import Any
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import MAX_LATE_RESULTS, is_same, said_by
-from tenax.engine.lease.render_inputs import receipt
 from tenax.engine.notifier import announce
 from tenax.errors import NotFound
 from tenax.model.attempt.bounded import bounded_outcome, late_data
@@ -22,6 +21,7 @@ from tenax.model.events.types import LateResult
 from tenax.model.wire import ReportAnswer
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan, PlannedStep
+from tenax.policy.receipt import receipt
 from tenax.policy.retry.until import poll
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal

@@ -4,7 +4,7 @@ cancelled."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import structlog
@@ -13,7 +13,6 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce, whenever
-from tenax.engine.operate import family
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.execution_views import LEFT_OUT
@@ -29,11 +28,15 @@ _log = structlog.get_logger("tenax.inbox")
 
 
 class InboxDelivery:
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, cancel: Callable[[int, str | None], Awaitable[None]]) -> None:
+        """`cancel` ends an execution and its children, if they are open, for the given reason."""
         self._context = context
+        self._cancel_family = cancel
         self._wake = asyncio.Event()
         self._isolated = IsolatedItems()
-        context.notifier.when_messages(self._wake.set)
+
+    def wake(self) -> None:
+        self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self.deliver)
@@ -70,9 +73,7 @@ class InboxDelivery:
         return len(seen)
 
     async def _cancel(self, message: Message) -> None:
-        await family.cancel_if_open(
-            self._context, message.execution_id, actor="tenax", reason=message.body["reason"]
-        )
+        await self._cancel_family(message.execution_id, message.body["reason"])
         async with self._context.transaction() as tx:
             await inbox.drop_messages(tx, [message.id])
 

@@ -16,11 +16,11 @@ from msgspec import UNSET, UnsetType
 from tenax.engine.context import EngineContext
 from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
+from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_child
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
 from tenax.engine.slices import TimeSlice
-from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import parse_duration
@@ -63,7 +63,9 @@ class ServerSteps:
         self._slow_of: Counter[int] = Counter()
         """The number of these children by execution."""
         self._slow_at_once = SenderTurns(context.settings.aside_processes)
-        context.notifier.when_server_steps(self._wake.set)
+
+    def wake(self) -> None:
+        self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self.start)

@@ -103,7 +103,7 @@ class Fleet:
                 self._context.settings.degraded_failures,
                 self._context.settings.unhealthy_failures,
             ):
-                self._context.notifier.on_fleet()
+                self._context.notifier.listeners.fleet()
 
     async def catch_up(self) -> bool:
         """Tells the database what was seen here, and loads the state of all workers. Returns True if other workers may

@@ -8,13 +8,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from tenax.engine.graph.end_execution import (
-    Failure,
     cancel_waiting,
     fail_execution,
     failure_of,
     render_results,
 )
-from tenax.engine.graph.start_steps import ExecutionUpdate, start_steps, template_failure
+from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
+from tenax.engine.graph.start_steps import start_steps, template_failure
 from tenax.engine.graph.template_scope import load_results, scope_for
 from tenax.engine.slices import TimeSlice, in_slices
 from tenax.model.changes import StepRow

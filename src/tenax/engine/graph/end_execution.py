@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
+from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
 from tenax.engine.graph.template_scope import know_inputs, load_results, scope_of
 from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
@@ -30,10 +31,6 @@ from tenax.store.rows import ExecutionRow, NewItem, OpenItem
 from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import end_unstarted_items
 
-if TYPE_CHECKING:
-    from tenax.engine.graph.start_steps import ExecutionUpdate
-
-Failure = dict[str, Any]
 FEW = 8
 """Goals whose results this server puts together itself. More are gathered by the database."""
 

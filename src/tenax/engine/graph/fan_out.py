@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.end_execution import cancel_items
-from tenax.engine.graph.start_steps import ExecutionUpdate
+from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.notifier import announce
 from tenax.errors import TooLarge
 from tenax.model.changes import StepRow

@@ -14,8 +14,8 @@ import structlog
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
+from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
-from tenax.engine.graph.start_steps import ExecutionUpdate
 from tenax.engine.slices import TimeSlice
 from tenax.model.decision import Decision
 from tenax.policy.outcome_events import EndedAttempt

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET
 
-from tenax.engine.graph.end_execution import Failure
+from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
 from tenax.engine.graph.template_scope import load_results, scope_for
 from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
@@ -19,9 +19,9 @@ from tenax.model.events.parts import ItemCounts
 from tenax.model.events.types import StepCompleted, StepEnqueued, StepFailedTerminal, StepSkipped
 from tenax.model.json_text import encode
 from tenax.policy.expressions.compiler import EvaluationError
-from tenax.policy.expressions.meter import Budget, Meter
+from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import as_text, truth_value
-from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_name
+from tenax.policy.plan import PlannedAction, PlannedStep, action_limit_name
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -37,21 +37,6 @@ its length."""
 TURN_TAKING_ITEMS = 10
 TURN_TAKING_STEPS = 50
 """A fan-out of more items, or a graph of more steps, takes turns with those of other executions."""
-
-
-class ExecutionUpdate(Struct, gc=False):
-    """An execution that a transaction updates: its locked row, its plan, and the steps that have ended."""
-
-    row: ExecutionRow
-    plan: Plan
-    budget: Budget
-    """Budget of each rendering."""
-    ended: list[StepRow] = field(default_factory=list)
-    failure: Failure | None = None
-    """Failure of the execution, once it fails."""
-    complete: bool = False
-    unforgiven: set[str] = field(default_factory=set)
-    """Failed steps whose `on_failure` value could not be computed."""
 
 
 async def start_steps(

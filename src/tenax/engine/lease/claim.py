@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.engine.lease.full_claim import Claimed, FullClaim
@@ -31,16 +30,17 @@ from tenax.policy.dispatch.claim_plan import (
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
+from tenax.store.tables.claims import LeaseTerms
 
 
 class Claims:
     """Makes one claim after the other, each with the state that the last one left."""
 
-    def __init__(self, context: EngineContext, fleet: Fleet, worker_speed: WorkerSpeed) -> None:
-        self._context = context
+    def __init__(self, fleet: Fleet, worker_speed: WorkerSpeed, terms: LeaseTerms, *, ageing: float) -> None:
+        self._terms = terms
         self._fleet = fleet
         self._worker_speed = worker_speed
-        self._full = FullClaim(context, fleet)
+        self._full = FullClaim(fleet, terms, ageing=ageing)
         self._state = ClaimState()
 
     # -- what the dispatcher tells, and asks
@@ -92,9 +92,7 @@ class Claims:
             match claim_plan.next_query(self._state, claim):
                 case Pick() as pick:
                     slots = asked.slots_in_order(claim.taken, pick.slots)
-                    leased = await claims.lease_ready(
-                        tx, asked.groups[0], pick.shares, slots, self._context.terms
-                    )
+                    leased = await claims.lease_ready(tx, asked.groups[0], pick.shares, slots, self._terms)
                     items += leased
                     lanes = [item.lane for item in leased]
                     self._state, claim = claim_plan.after_pick(self._state, claim, pick, lanes)

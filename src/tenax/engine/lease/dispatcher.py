@@ -18,10 +18,9 @@ from tenax.engine.lease.full_claim import Claimed
 from tenax.engine.lease.heard_workers import HeardWorkers
 from tenax.engine.lease.large_inputs import LargeInputs
 from tenax.engine.lease.render_inputs import InputRenderer
-from tenax.engine.lease.waiting_requests import WaitingRequest, by_execution, share_out
+from tenax.engine.lease.waiting_requests import Reserved, WaitingRequest, by_execution, share_out
 from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.engine.notifier import WorkerEffects, whenever
-from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice, in_slices, urgent
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Release, Report
@@ -41,9 +40,20 @@ _log = structlog.get_logger("tenax.lease")
 class Dispatcher:
     """Claims ready items for the waiting requests whenever work or a request arrives."""
 
-    def __init__(self, context: EngineContext, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
+    def __init__(
+        self,
+        context: EngineContext,
+        *,
+        report: Callable[[Sequence[Report]], Awaitable[Any]],
+        release: Callable[[Sequence[Release]], Awaitable[None]],
+        release_grants: Callable[[str, Sequence[str]], Awaitable[None]],
+    ) -> None:
+        """`report` takes the failures of items whose inputs cannot be rendered. `release` and `release_grants` take back
+        leases that never reached their worker."""
         self._context = context
         self._report = report
+        self._release = release
+        self._release_grants = release_grants
         self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
         self._uncertain: list[tuple[str, str]] = []
@@ -52,27 +62,27 @@ class Dispatcher:
         self.heard_workers = HeardWorkers(context, self.wake)
         self.fleet = Fleet(context)
         self.worker_speed = WorkerSpeed()
-        self._claims = Claims(context, self.fleet, self.worker_speed)
+        self._claims = Claims(self.fleet, self.worker_speed, context.terms, ageing=context.settings.ageing)
         self._large = LargeInputs(context)
         self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
         self._rounds = 0
         """Number of times that work or a request has arrived."""
-        context.notifier.when_ready(self._wake.set)
-        context.notifier.on_worker_effects = self._note_worker_effects
-        context.notifier.on_restricted = self._claims.look_anew
-        context.notifier.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_worker_effects(self, effects: WorkerEffects) -> bool:
+    def look_anew(self) -> None:
+        """Makes the next claim read the queues again."""
+        self._claims.look_anew()
+
+    def note_worker_effects(self, effects: WorkerEffects) -> bool:
         self._claims.note_news()  # the end of an attempt may allow its worker to get work again
         return self.fleet.note_worker_effects(effects)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
         if request.lost_grants:
-            await release_grants(self._context, request.worker, request.lost_grants)
+            await self._release_grants(request.worker, request.lost_grants)
         waiting = self._add_waiting(request)
         if not self._claims.is_in_vain(request):
             self._wake.set()
@@ -83,7 +93,7 @@ class Dispatcher:
             self._let_go(waiting)
             if not waiting.granted.cancelled():  # the answer became ready at the same moment
                 with contextlib.suppress(Unreachable):  # otherwise the lease expires
-                    await release_grants(self._context, request.worker, [request.grant])
+                    await self._release_grants(request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
@@ -111,11 +121,11 @@ class Dispatcher:
             if not waiting.granted.done():
                 waiting.granted.set_result([])
 
-    def reserve(self, want: Candidate) -> WaitingRequest | None:
+    def reserve(self, want: Candidate) -> Reserved | None:
         """Reserves a waiting request for a new item that is leased as it is submitted. Returns None if other work may
         be ready.
 
-        The caller has to call `hand_over` or `give_up` with the request.
+        The caller has to call `hand_over` or `give_up` of the reserved request.
         """
         if self._wake.is_set():  # no claim has handled the latest news yet
             return None
@@ -130,7 +140,7 @@ class Dispatcher:
         if chosen is None:
             return None
         self._waiting.remove(here[chosen])
-        return here[chosen]
+        return Reserved(here[chosen], self.hand_over, self.give_up)
 
     async def hand_over(self, waiting: WaitingRequest, item: LeasedItem) -> None:
         """Answers a reserved request with the item that was leased to it."""
@@ -230,7 +240,7 @@ class Dispatcher:
         """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
         while self._uncertain:
             worker, grant = self._uncertain[-1]
-            await release_grants(self._context, worker, [grant])
+            await self._release_grants(worker, [grant])
             self._uncertain.pop()
 
     async def _serve(self, group: list[WaitingRequest]) -> int:
@@ -241,7 +251,7 @@ class Dispatcher:
         except asyncio.CancelledError:  # the server stops: it releases the items that never reached a worker
             with contextlib.suppress(Unreachable):
                 for waiting in group:
-                    await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
+                    await self._release_grants(waiting.request.worker, [waiting.request.grant])
             raise
         except Exception:  # raised again: the items leased so far never reached a worker
             self.give_up(group)
@@ -314,7 +324,7 @@ class Dispatcher:
             raise
         self._finish(waiting, own[: len(own) - len(rendered.left)], rendered.assignments, rendered.broken)
         if rendered.left:
-            await release(self._context, [_without_room(item) for item in rendered.left])
+            await self._release([_without_room(item) for item in rendered.left])
 
     def _finish(
         self,
@@ -334,7 +344,7 @@ class Dispatcher:
 
     def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
         if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
-            self._later(release_grants(self._context, waiting.request.worker, [waiting.request.grant]))
+            self._later(self._release_grants(waiting.request.worker, [waiting.request.grant]))
         elif assignments:
             waiting.granted.set_result(assignments)
 
@@ -361,7 +371,7 @@ class Dispatcher:
         """Tells the timers when the first of these leases or timeouts may expire."""
         settings = self._context.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
-        self._context.notifier.on_due(min(settings.lease, shortest))
+        self._context.notifier.listeners.due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:

@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.policy.dispatch.assignment import PROBE, Candidate, Offer, admit, assign, is_at_a_limit
@@ -22,7 +21,7 @@ from tenax.policy.dispatch.fair_turns import FairTurns, order_candidates
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
-from tenax.store.tables.claims import QueueLimit, WorkerGroup
+from tenax.store.tables.claims import LeaseTerms, QueueLimit, WorkerGroup
 
 MAX_LANES = 64
 """Fan-outs of one level that a claim reads. The next claim goes on behind them. If they have too few items, all are
@@ -55,8 +54,9 @@ class Claimed:
 
 
 class FullClaim:
-    def __init__(self, context: EngineContext, fleet: Fleet) -> None:
-        self._context = context
+    def __init__(self, fleet: Fleet, terms: LeaseTerms, *, ageing: float) -> None:
+        self._terms = terms
+        self._ageing = ageing
         self._fleet = fleet
 
     async def take(
@@ -72,7 +72,7 @@ class FullClaim:
             running = await claims.find_suspecting_workers(tx, [offer.worker for offer in offers])
             offers = [replace(offer, suspects=offer.worker in running) for offer in offers]
             found = await search.find(running)
-        ordered = order_candidates(found, turns.since_fan_out, self._context.settings.ageing)
+        ordered = order_candidates(found, turns.since_fan_out, self._ageing)
         return await self._lease(tx, replace(asked, offers=offers), ordered, limits)
 
     async def take_own(self, tx: Connection, asked: ClaimRequests) -> Claimed:
@@ -104,7 +104,7 @@ class FullClaim:
         claimed = Claimed()
         if pairs:
             chosen, slots = [id_ for id_, _ in pairs], [asked.slot(n) for _, n in pairs]
-            claimed.items = await claims.lease_chosen(tx, chosen, slots, self._context.terms)
+            claimed.items = await claims.lease_chosen(tx, chosen, slots, self._terms)
         ids = {item.id for item in claimed.items}
         taken = [item for item in admitted if item.id in ids]
         claimed.lanes = [item.lane for item in taken]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +19,7 @@ from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Budget, Meter
 from tenax.policy.plan import Plan
+from tenax.policy.receipt import receipt
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables.steps import StepKey
@@ -206,19 +205,6 @@ class InputRenderer:
 
 class NoCallback(EvaluationError):
     """No server can be called back."""
-
-
-def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
-    """Returns the receipt token of an item. All attempts share it, and it cannot be guessed."""
-    digest = _keyed(secret).copy()
-    digest.update(b"item %d %d" % (execution_id, item_id))
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=16)
-def _keyed(secret: bytes) -> hashlib.blake2b:
-    """Returns a hash that has taken in the key, so that this is done once."""
-    return hashlib.blake2b(key=secret, digest_size=16)
 
 
 def _unrendered(item: LeasedItem, error: Exception) -> Report:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tenax.model.wire import Assignment, LeaseRequest
 from tenax.store.rows import LeasedItem
@@ -25,6 +26,31 @@ class WaitingRequest:
     def is_of_fleet(self) -> bool:
         """Whether its worker takes items of any execution."""
         return self.request.execution_id is None
+
+
+class Reserved:
+    """A waiting request that is reserved for a new item."""
+
+    __slots__ = ("_give_up", "_hand_over", "_waiting", "request")
+
+    def __init__(
+        self,
+        waiting: WaitingRequest,
+        hand_over: Callable[[WaitingRequest, LeasedItem], Coroutine[Any, Any, None]],
+        give_up: Callable[[list[WaitingRequest]], None],
+    ) -> None:
+        self.request = waiting.request
+        self._waiting = waiting
+        self._hand_over = hand_over
+        self._give_up = give_up
+
+    def hand_over(self, item: LeasedItem) -> Coroutine[Any, Any, None]:
+        """Answers the request with the item that was leased to it."""
+        return self._hand_over(self._waiting, item)
+
+    def give_up(self) -> None:
+        """Ends the request without an item. Its worker asks again."""
+        self._give_up([self._waiting])
 
 
 def by_execution(waiting: Iterable[WaitingRequest]) -> list[list[WaitingRequest]]:

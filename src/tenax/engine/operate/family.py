@@ -50,11 +50,10 @@ async def cancel(context: EngineContext, execution_id: int, *, actor: str, reaso
     return await _together(context, execution_id, _cancel, actor, reason)
 
 
-async def cancel_if_open(
-    context: EngineContext, execution_id: int, *, actor: str, reason: str | None
-) -> None:
+async def cancel_for_parent(context: EngineContext, execution_id: int, reason: str | None) -> None:
+    """Cancels a child that its parent does not need any more. Does nothing if the child has ended."""
     with contextlib.suppress(Conflict):
-        await cancel(context, execution_id, actor=actor, reason=reason)
+        await cancel(context, execution_id, actor="tenax", reason=reason)
 
 
 async def pause(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:

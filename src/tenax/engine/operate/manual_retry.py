@@ -8,9 +8,9 @@ from datetime import datetime
 from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_execution
+from tenax.engine.graph.start_execution import Start
 from tenax.engine.graph.template_scope import know_inputs
 from tenax.engine.slices import TimeSlice
-from tenax.engine.submit.submit import Start
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event

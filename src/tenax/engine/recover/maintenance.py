@@ -10,13 +10,12 @@ from typing import Any
 import structlog
 
 from tenax.engine.context import EngineContext
+from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.fleet.health_watch import HealthWatch
 from tenax.engine.fleet.leader import Leadership
-from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.recover.server_holds import HeldItemReleases
 from tenax.engine.recover.sweep import Recovery
 from tenax.engine.recover.unserved_work import UnservedWork
-from tenax.engine.report.release import give_up_unwanted
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
@@ -33,9 +32,19 @@ _log = structlog.get_logger("tenax.engine")
 
 
 class Maintenance:
-    def __init__(self, context: EngineContext, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self,
+        context: EngineContext,
+        fleet: Fleet,
+        *,
+        wake_dispatcher: Callable[[], None],
+        give_up_unwanted: Callable[[], Awaitable[int]],
+    ) -> None:
+        """`give_up_unwanted` ends the items that every live worker has refused."""
         self._context = context
-        self._dispatcher = dispatcher
+        self._fleet = fleet
+        self._wake_dispatcher = wake_dispatcher
+        self._give_up_unwanted = give_up_unwanted
         self._recovery = Recovery(context)
         self._watch = HealthWatch(context)
         self._nets = UnservedWork(context)
@@ -46,7 +55,10 @@ class Maintenance:
         """The sessions that blocked the log's next partition at the last try."""
         self.leadership = Leadership(context)
         self.schema = SchemaGuard(context)
-        context.notifier.on_fleet = self._news.set
+
+    def look_soon(self) -> None:
+        """Starts the next look at the fleet now."""
+        self._news.set()
 
     @property
     def loops(self) -> tuple[Callable[[], Awaitable[None]], ...]:
@@ -64,17 +76,16 @@ class Maintenance:
     async def look_after_fleet(self) -> None:
         """Synchronises the state of the workers. The leading server also judges their health and looks
         for stuck work."""
-        fleet = self._dispatcher.fleet
-        news = await fleet.catch_up()
+        news = await self._fleet.catch_up()
         if await self.leadership.renew():  # this detects a gap in service before any worker is judged by it
             changed = await self._watch.look()
             await self._nets.give_up_unserved()
             await self._nets.unblock_forgotten()
             if changed:
-                news |= await fleet.catch_up()
+                news |= await self._fleet.catch_up()
                 self._context.notifier.announce(fleet=True)
         if news:
-            self._dispatcher.wake()
+            self._wake_dispatcher()
 
     async def recover(self, most: int = SWEPT_AT_ONCE) -> list[int]:
         return await self._recovery.sweep(most)
@@ -88,7 +99,7 @@ class Maintenance:
         async with self._context.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
         await self.make_log_partitions()
-        await give_up_unwanted(self._context)
+        await self._give_up_unwanted()
         await self._holds.release()
 
     async def make_log_partitions(self) -> None:

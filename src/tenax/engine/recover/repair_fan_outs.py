@@ -10,8 +10,9 @@ import structlog
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
+from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs
-from tenax.engine.graph.start_steps import ExecutionUpdate, concurrency_keys_of, fan_out_item, list_of
+from tenax.engine.graph.start_steps import concurrency_keys_of, fan_out_item, list_of
 from tenax.errors import Unreachable
 from tenax.model.decision import Ledger
 from tenax.model.events import event

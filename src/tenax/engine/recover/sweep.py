@@ -8,8 +8,9 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, failure_of, render_results
+from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs
-from tenax.engine.graph.start_steps import ExecutionUpdate, queued_item, start_steps
+from tenax.engine.graph.start_steps import queued_item, start_steps
 from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fan_outs
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow

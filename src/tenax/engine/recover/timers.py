@@ -42,7 +42,6 @@ class Timers:
         self._target = float("inf")
         self._beside: dict[str, asyncio.Task[None]] = {}
         """The work on due items that runs beside the timers, by its kind."""
-        context.notifier.on_due = self.note
 
     def note(self, seconds: float) -> None:
         """Notes that something is due in so many seconds. Anything due later is found by the next look."""

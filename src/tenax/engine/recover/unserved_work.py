@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
-from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
@@ -14,11 +13,9 @@ from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import format_duration
-from tenax.model.execution_views import Event, HeldWork
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import service
-from tenax.store.connect import Connection
 from tenax.store.fleet import queues
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
@@ -28,8 +25,6 @@ SEEK_EVERY = 10.0
 """Seconds between two searches for items that no worker is able to run, at most."""
 KEYS_AT_ONCE = 300
 """Keys of limits that one look covers. The next look goes on from there."""
-DECIDES_HOLDS = ("retry_held", "compensation_retry")
-"""The events whose decision may be to hold an item."""
 _log = structlog.get_logger("tenax.unserved_work")
 
 
@@ -104,14 +99,3 @@ def _unserved(item: ItemRow, plan: Plan, wait: float) -> EndedAttempt:
     )
     facts = Facts(failure_class="worker_unavailable", reason="worker_wait_expired", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
-
-
-async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
-    """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
-    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
-    found: dict[str, HeldWork] = {}
-    for step, held in (await queues.find_held_work(tx, execution_id)).items():
-        decision = last.get(step, {})
-        reason = decision.get("reason") or held.reason
-        found[step] = replace(held, rule=decision.get("rule"), reason=reason)
-    return found

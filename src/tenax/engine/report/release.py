@@ -67,7 +67,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
                 journal.failing[item.execution_id] = executions[item.execution_id]
         decisions = await settle(tx, context, journal, executions, unknown)
     for worker in {item.worker for item in items if item.worker is not None}:
-        context.notifier.on_handed_back(worker, [item.id for item in items if item.worker == worker])
+        context.notifier.listeners.handed_back(worker, [item.id for item in items if item.worker == worker])
     context.notifier.announce(ready=True, restricted=True)
     _announce(context, journal, decisions)
 

@@ -68,7 +68,7 @@ def _tell_of_workers(context: EngineContext, reports: Sequence[Report], runs: li
     if any(run.outcome != "sound" for run in runs):
         order = {r.item_id: n for n, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
-    if context.notifier.on_worker_effects(WorkerEffects(runs)):
+    if context.notifier.listeners.worker_effects(WorkerEffects(runs)):
         context.notifier.announce(ready=True)
 
 
@@ -175,7 +175,9 @@ class ReportBatch:
         # This comes before any limit is locked: a claim that has one of these items may be waiting for that lock.
         if late:
             for (_, token), answer in (
-                await answer_late(tx, self._context, journal.now, late, believed)
+                await answer_late(
+                    tx, journal.now, late, believed=believed, most=self._context.settings.max_late_result
+                )
             ).items():
                 self.answers[token] = answer
         ended = [r for r in current if not self._accept(journal, plans, leased[r.token], r)]

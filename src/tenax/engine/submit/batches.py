@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.start_execution import Start
 from tenax.engine.group_commit import GroupCommit
-from tenax.engine.lease.dispatcher import Dispatcher
-from tenax.engine.submit.submit import Start, is_large_start, submit
+from tenax.engine.submit.submit import Reserve, is_large_start, submit
 from tenax.model.wire import Submitted
 
 
 class Submissions:
     """Writes new executions. All executions of one call are written together, or none."""
 
-    def __init__(self, context: EngineContext, dispatcher: Dispatcher) -> None:
+    def __init__(self, context: EngineContext, reserve: Reserve) -> None:
         async def write(starts: Sequence[Start]) -> list[Submitted]:
-            return await submit(context, dispatcher, starts)
+            return await submit(context, reserve, starts)
 
         self._many = GroupCommit[Start, Submitted](write)
         self._large = GroupCommit[Start, Submitted](write, limit=1)

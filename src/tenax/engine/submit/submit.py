@@ -2,73 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
-from msgspec import UNSET
-from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
-from tenax.engine.graph.advance import advance_executions
-from tenax.engine.graph.compensation import write
-from tenax.engine.graph.start_steps import TURN_TAKING_STEPS, ExecutionUpdate, start_steps
-from tenax.engine.lease.dispatcher import Dispatcher
-from tenax.engine.lease.waiting_requests import WaitingRequest
-from tenax.engine.slices import TimeSlice
-from tenax.model.changes import StepRow
-from tenax.model.events import event
-from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
-from tenax.model.events.parts import ParentRecord, RetryCount
-from tenax.model.events.types import (
-    ActionStarted,
-    ExecutionStarted,
-    OperatorAction,
-    StepCompleted,
-    StepSkipped,
-)
-from tenax.model.json_text import decode, encode
+from tenax.engine.graph.start_execution import Start, insert
+from tenax.engine.graph.start_steps import TURN_TAKING_STEPS
 from tenax.model.wire import LeaseRequest, Submitted
 from tenax.policy.dispatch.assignment import Candidate
-from tenax.policy.expressions.meter import Budget
-from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
-from tenax.store.journal import NO_TIME, Journal
-from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, ParentItem
-from tenax.store.tables.claims import new_tokens
+from tenax.store.journal import NO_TIME
+from tenax.store.rows import LeasedItem
 from tenax.store.tables.executions import prepare_submit
-from tenax.store.tables.fan_outs import copy_item_results
-from tenax.store.tables.new_executions import InsertedExecution, insert_executions
+from tenax.store.tables.new_executions import InsertedExecution
 
 _log = structlog.get_logger("tenax.submit")
-OWN_KEYS = "tenax:"
-"""Prefix of the keys that the server gives to children."""
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """One execution to start: its plan is known and its inputs are checked."""
-
-    plan: Plan
-    plan_id: int
-    input: Mapping[str, Any] = field(default_factory=dict)
-    key: str | None = None
-    base_dir: str | None = None
-    retry_of: int | None = None
-    original_execution: int | None = None
-    operator: OperatorData | None = None
-    """The person who asked for it and the reason, if a person did."""
-    carried: tuple[StepRow, ...] = ()
-    """Steps whose results are taken over from the execution that this one retries."""
-    parent: ParentItem | None = None
-    """The step that starts it as a child."""
-
-
 FEW = 16
 """Executions in a batch that a planned statement with nested loops writes as fast as any other plan would."""
+
+
+class Reservation(Protocol):
+    """The lease request of a waiting worker, reserved for one new item. One of its methods must be called."""
+
+    @property
+    def request(self) -> LeaseRequest:
+        """The request to which the statement that inserts the item leases it."""
+
+    def hand_over(self, item: LeasedItem) -> Coroutine[Any, Any, None]:
+        """Answers the request with the item that was leased to it."""
+
+    def give_up(self) -> None:
+        """Ends the request without an item. Its worker asks again."""
+
+
+Reserve = Callable[[Candidate], Reservation | None]
+"""Reserves the request of a worker that waits for such an item. Returns None if there is none, or other work comes first."""
 
 
 def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
@@ -108,14 +80,15 @@ def _is_plain(start: Start) -> bool:
     )
 
 
-async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
+async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Start]) -> list[Submitted]:
     """Writes a batch of new executions in one transaction. A key that was used before returns the execution that it was
     used for."""
-    waiting = _reserve(dispatcher, starts)
+    reserved = _reserve(reserve, starts)
+    request = reserved.request if reserved is not None else None
     try:
         async with _session(context, starts) as tx:
             numbers, now = await _numbers(tx, starts)
-            inserted = await _insert(tx, context, now, list(zip(numbers, starts, strict=True)), waiting)
+            inserted = await insert(tx, context, now, list(zip(numbers, starts, strict=True)), request)
             known = await _known_keys(tx, numbers, starts, inserted)
             answers = [
                 Submitted(inserted[number].id, created=True)
@@ -124,14 +97,14 @@ async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequenc
                 for number, start in zip(numbers, starts, strict=True)
             ]
     except BaseException:  # raised again: the request must not wait for an item that will not come
-        if waiting is not None:
-            dispatcher.give_up([waiting])
+        if reserved is not None:
+            reserved.give_up()
         raise
     leased = [new.leased for new in inserted.values() if new.leased is not None]
-    if waiting is not None and not leased:  # the key was taken
-        dispatcher.give_up([waiting])
-    elif waiting is not None:
-        await _hand_over(dispatcher, waiting, leased[0])
+    if reserved is not None and not leased:  # the key was taken
+        reserved.give_up()
+    elif reserved is not None:
+        await _hand_over(reserved, leased[0])
     context.notifier.announce(
         ready=not leased,
         server_steps=any(start.plan.has_server_steps for start in starts),
@@ -140,7 +113,7 @@ async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequenc
     return answers
 
 
-def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> WaitingRequest | None:
+def _reserve(reserve: Reserve, starts: Sequence[Start]) -> Reservation | None:
     """Reserves the request of a waiting worker for a single execution that begins with one step."""
     [start, *others] = starts
     if others or start.retry_of is not None or start.operator is not None or not _is_plain(start):
@@ -150,12 +123,12 @@ def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> WaitingRequest 
     if more or step.step.concurrency is not None or "async" in step.step.spec:
         return None  # the event of an async step's lease contains the item's id, which is not known yet
     queued = step.queued
-    return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
+    return reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
 
-async def _hand_over(dispatcher: Dispatcher, waiting: WaitingRequest, leased: LeasedItem) -> None:
+async def _hand_over(reserved: Reservation, leased: LeasedItem) -> None:
     try:
-        await dispatcher.hand_over(waiting, leased)
+        await reserved.hand_over(leased)
     except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
         _log.exception(
             "an item that was leased at its submission could not be handed to its worker",
@@ -179,129 +152,3 @@ async def _known_keys(
     """Finds the executions whose keys were taken."""
     taken = [start.key for number, start in zip(numbers, starts, strict=True) if number not in inserted]
     return (await prepare_submit(tx, 0, taken)).known if taken else {}
-
-
-async def insert_child(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
-    """Inserts a child execution in the transaction of the step that starts it. A step that starts it again gets the
-    same child."""
-    prepared = await prepare_submit(tx, 1, [start.key])
-    if prepared.known:
-        return next(iter(prepared.known.values()))
-    await _insert(tx, context, now, [(prepared.ids[0], start)])
-    return prepared.ids[0]
-
-
-async def _insert(
-    tx: Connection,
-    context: EngineContext,
-    now: datetime,
-    new: Sequence[tuple[int, Start]],
-    waiting: WaitingRequest | None = None,
-) -> dict[int, InsertedExecution]:
-    """Writes the executions. Returns the inserted ones by number: the keys of the others were taken. `waiting` is the
-    request that the only item goes to."""
-    journal = Journal(now, max_result_bytes=context.settings.max_rendered)
-    rows: list[NewExecution] = []
-    for number, start in new:
-        parent = start.parent
-        row = ExecutionRow(
-            number, start.plan_id, "running", len(start.plan.steps), start.base_dir, start.retry_of,
-            start.original_execution, now, None, parent.execution_id if parent is not None else None,
-            lane=parent.lane if parent is not None else 0, input=start.input,
-        )  # fmt: skip
-        await _begin(tx, journal, row, start, context.rendering)
-        ended = journal.executions.get(number)
-        rows.append(_new_execution(row if ended is None else ended[0], start))
-    if waiting is not None:
-        _lease_at_once(journal, waiting.request)
-    inputs = [encode(start.input) if start.input else None for _, start in new]
-    inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
-    context.input_cache.note({one.id: one.input for one in inserted.values()})
-    for number, start in new:
-        fan_outs = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
-        if fan_outs and start.retry_of is not None and number in inserted:
-            await copy_item_results(tx, number, start.retry_of, fan_outs)
-    failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
-    if failing:  # nothing has run, so nothing is undone; but these executions must end
-        await write(tx, context, Journal(now, failing=failing))
-    return inserted
-
-
-def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
-    return NewExecution(
-        number=row.id,
-        plan_id=start.plan_id,
-        open_steps=row.open_steps,
-        state=row.state,
-        submit_key=start.key,
-        base_dir=start.base_dir,
-        retry_of=start.retry_of,
-        original_execution=start.original_execution,
-        deadline=start.plan.workflow.deadline,
-        parent=start.parent,
-    )
-
-
-def _lease_at_once(journal: Journal, request: LeaseRequest) -> None:
-    """Leases the only new item to the waiting request, and logs the same events as the lease of a queued item."""
-    [item] = journal.new_items
-    item.lease = NewLease(request.worker, request.grant, new_tokens(1)[0])
-    retry = RetryCount(attempt=1, max_attempts=item.max_attempts, is_retry=False)
-    vary = decode(item.vary) if item.vary is not None else UNSET
-    data = StartedData(worker=request.worker, retry=retry, vary=vary)
-    journal.log(item.execution_id, event(ActionStarted, item.step, attempt=1, data=data))
-
-
-def _started(start: Start) -> ExecutionStartedData:
-    parent, again = start.parent, start.retry_of is not None
-    return ExecutionStartedData(
-        workflow=start.plan.workflow.name,
-        input=dict(start.input) if start.input else UNSET,
-        parent=UNSET if parent is None else ParentRecord(
-            execution_id=parent.execution_id, step=parent.step, item=parent.item, attempt=parent.attempt
-        ),
-        retry_of=UNSET if start.retry_of is None else start.retry_of,
-        original_execution=start.original_execution if again and start.original_execution is not None else UNSET,
-        reason="manual_retry" if again else UNSET,
-    )  # fmt: skip
-
-
-async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
-    """Logs the first events and queues the first items: steps that wait for nothing, or only for steps that were taken
-    over."""
-    plan = start.plan
-    journal.log(row.id, event(ExecutionStarted, data=_started(start)))
-    if start.operator is not None:
-        journal.log(row.id, event(OperatorAction, data=start.operator))
-    update = ExecutionUpdate(row, plan, budget)
-    if start.carried:
-        await _carry_over(journal, update, start)
-    done = {step.step for step in start.carried}
-    update.ended += await start_steps(tx, journal, update, [name for name in plan.roots if name not in done])
-    if update.ended:
-        await advance_executions(tx, journal, [update])
-
-
-async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -> None:
-    """Logs the steps whose results are taken over, and marks them as ended."""
-    row, plan, time_slice = update.row, update.plan, TimeSlice()
-    for step in start.carried:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
-        if step.state == "completed":
-            kept["result"] = step.result
-        if step.failure is not None:  # a value has replaced its result
-            kept["on_failure"] = "value"
-        elif step.state == "completed" and plan.steps[step.step].for_each is not None:
-            kept["items"] = _item_counts(step)
-        journal.log(
-            row.id,
-            event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
-        )
-        update.ended.append(replace(step, execution_id=row.id, attempts=0))
-
-
-def _item_counts(fan_out: StepRow) -> dict[str, int]:
-    total, failed = len(fan_out.result), len(fan_out.failures or ())
-    return {"total": total, "failed": failed, "succeeded": total - failed}

@@ -12,10 +12,15 @@ from typing import Any
 from msgspec import structs
 
 from tenax.engine.context import EngineContext, no_execution
-from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
 from tenax.engine.slices import TimeSlice
 from tenax.engine.views.view_room import ViewRoom
-from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
+from tenax.engine.views.why_blocked import (
+    DECIDES_HOLDS,
+    NOTHING,
+    held_steps,
+    items_waiting_at,
+    steps_waiting_at,
+)
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
@@ -50,7 +55,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         folded = await _fold(tx, execution_id, plan, most, with_items=not many)
         results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fan_outs)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
-        waiting_at = await steps_waiting_at(tx, context, execution_id) if row.open else {}
+        waiting_at = await steps_waiting_at(tx, context.settings, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, folded.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
     family = _by_step(children)
@@ -295,7 +300,7 @@ async def list_summaries(
             compensation=compensation,
         )
         telling = [item for _, item in found if item is not None]
-        waiting_at = await items_waiting_at(tx, context, telling)
+        waiting_at = await items_waiting_at(tx, context.settings, telling)
     return [_standing(one, waiting_at.get(one.id, NOTHING)) for one, _ in found]
 
 

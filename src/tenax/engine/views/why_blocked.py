@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tenax.engine.context import EngineContext
+from msgspec.structs import replace
+
 from tenax.model.events import timestamp
+from tenax.model.execution_views import Event, HeldWork
 from tenax.model.queue_limits import rate_words
 from tenax.model.views import IdleWorker, Limited, Standing, Unserved
 from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
+from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.fleet import queues, workers
 from tenax.store.fleet.workers import WorkerRow
 from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
 
 NOTHING = Standing()
+DECIDES_HOLDS = ("retry_held", "compensation_retry")
+"""The events whose decision may be to hold an item."""
 
 
-async def steps_waiting_at(tx: Connection, context: EngineContext, execution_id: int) -> dict[str, Standing]:
+async def steps_waiting_at(tx: Connection, settings: Settings, execution_id: int) -> dict[str, Standing]:
     """Returns, for each step with ready work, what that work waits for, if anything."""
     found: dict[str, Standing] = {}
-    for work, standing in await _judged(tx, context, await ready_work_of(tx, execution_id)):
+    for work, standing in await _judged(tx, settings, await ready_work_of(tx, execution_id)):
         known = found.get(work.step, NOTHING)
         found[work.step] = Standing(
             unserved=known.unserved or standing.unserved, limited=known.limited or standing.limited
@@ -28,21 +33,19 @@ async def steps_waiting_at(tx: Connection, context: EngineContext, execution_id:
     return found
 
 
-async def items_waiting_at(
-    tx: Connection, context: EngineContext, items: Sequence[int]
-) -> dict[int, Standing]:
+async def items_waiting_at(tx: Connection, settings: Settings, items: Sequence[int]) -> dict[int, Standing]:
     """Returns, by execution, what these work items wait for if they are ready. No execution has two of them."""
-    judged = await _judged(tx, context, await ready_work_among(tx, items) if items else [])
+    judged = await _judged(tx, settings, await ready_work_among(tx, items) if items else [])
     return {work.execution_id: standing for work, standing in judged}
 
 
 async def _judged(
-    tx: Connection, context: EngineContext, ready: Sequence[ReadyWork]
+    tx: Connection, settings: Settings, ready: Sequence[ReadyWork]
 ) -> list[tuple[ReadyWork, Standing]]:
     if not ready:
         return []
-    lease = context.settings.lease
-    rows = await workers.load_workers(tx, context.settings.health_window, lease)
+    lease = settings.lease
+    rows = await workers.load_workers(tx, settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
     lines = {
@@ -112,3 +115,14 @@ def _read_limit(limit: str) -> tuple[str, str]:
     """Returns the name that users know a limit by, and its key: `send` and `acme` for `step:mails/send:acme`."""
     _, name, *key = limit.split(":", 2)
     return name.rpartition("/")[2], "".join(key)
+
+
+async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
+    """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
+    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
+    found: dict[str, HeldWork] = {}
+    for step, held in (await queues.find_held_work(tx, execution_id)).items():
+        decision = last.get(step, {})
+        reason = decision.get("reason") or held.reason
+        found[step] = replace(held, rule=decision.get("rule"), reason=reason)
+    return found

@@ -5,12 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tenax.errors import Finding, InvalidDefinition
-
-if TYPE_CHECKING:
-    from tenax.model.parse.yaml_source import Source
 
 Path = tuple[str | int, ...]
 
@@ -126,6 +123,29 @@ def describe_mismatch(wanted: str, found: Any, written: str | None) -> str:
 
 def more_to_come(file: str | None) -> Finding:
     return Finding(f"these are the first {MOST_FINDINGS} errors; there may be more", file=file)
+
+
+class Source(Protocol):
+    """A file that was read: the faults of its syntax, and where each of its values is written."""
+
+    findings: list[Finding]
+    filename: str | None
+
+    @property
+    def data(self) -> Any:
+        """The whole file as plain data."""
+
+    def place(self, path: Path) -> tuple[int, int] | None:
+        """Returns the line and the column of a key path."""
+
+    def written(self, path: Path) -> str | None:
+        """Returns the text of a value, as it is in the file."""
+
+    def value(self, path: Path) -> Any:
+        """Returns a value as plain data."""
+
+    def size(self, path: Path) -> int:
+        """Returns the number of values at a key path and below."""
 
 
 class Findings:

@@ -1,6 +1,6 @@
 """A workflow file into a `Workflow`, with everything that is wrong in it reported at once.
 
-Conditions and templates stay text here; `tenax.policy.expressions.check` looks into them and adds its findings to the same list.
+Conditions and templates stay text here; `tenax.policy.check` looks into them and adds its findings to the same list.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import Any
 from tenax.model.attempt.outcome import Failure, Outcome
 from tenax.model.parse.findings import shorten, suggest
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
+from tenax.policy.expressions.exception_name import exception_of
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import truth_value
-from tenax.policy.retry.named_failures import exception_of
 
 CONDITION_VARIABLES = frozenset(
     {

@@ -23,7 +23,7 @@ from tenax.policy.expressions.values import EvaluationError, as_text, concatenat
 TEMPLATE_VARIABLES = frozenset(
     {"input", "steps", "item", "index", "previous", "result", "execution_id", "attempt", "secret"}
 )
-"""All variables. The sets below list those of each place, and `tenax.policy.expressions.check` checks definitions
+"""All variables. The sets below list those of each place, and `tenax.policy.check` checks definitions
 against them."""
 WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
 """Variables of a step's `when` and of other expressions that the server itself evaluates."""

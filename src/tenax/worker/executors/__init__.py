@@ -8,6 +8,9 @@ from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 
+RESULT_LIMIT = 8_000_000
+"""Bytes of an http answer, and of a result file, unless the setting `max_result` says otherwise."""
+
 
 class Executor(Protocol):
     """Runs attempts of one runtime."""

@@ -21,9 +21,9 @@ from tenax.model.wire import Assignment
 from tenax.sdk.causes import connection_words
 from tenax.sdk.connections import connection_kind
 from tenax.sdk.context import TaskContext
+from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.addresses import AddressRefused, PublicTransport
 from tenax.worker.executors.redirects import MAX_REDIRECTS, RedirectRefused, next_request, shown_host
-from tenax.worker.executors.runtimes import RESULT_LIMIT
 from tenax.worker.handlers.error_outcomes import (
     classified_failure,
     qualified_name,

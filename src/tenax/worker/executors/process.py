@@ -14,8 +14,8 @@ from tenax.credentials.private_variables import without_private
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
+from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.result_file import outcome_of_process
-from tenax.worker.executors.runtimes import RESULT_LIMIT
 from tenax.worker.handlers.error_outcomes import classified_failure, timeout_failure
 from tenax.worker.handlers.json_values import decode_output
 from tenax.worker.processes.guardian import Guardian

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tenax.worker.executors import Executor
+from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.processes.guardian import Guardian
 
 RUNTIMES = ("python", "http", "process")
-RESULT_LIMIT = 8_000_000
-"""Largest size in bytes of an HTTP answer and of a result file. It is the default of the setting `max_result`."""
 
 
 class Executors:

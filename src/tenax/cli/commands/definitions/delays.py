@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.flags import Json
-from tenax.cli.input.check_definition import default_retry, policies_of, shown_name
+from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import read_bytes
+from tenax.cli.input.policies import default_retry, policies_of
 from tenax.cli.output import new_table, print_json, printable, say, show
 from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.retry.delay_table import DelayRow, delay_table
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]

@@ -10,14 +10,16 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import check_id, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import check_id, run_async
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.input.check_definition import default_retry, shown_name
+from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import STDIN, read_bytes
+from tenax.cli.input.policies import default_retry
 from tenax.cli.output import say
 from tenax.drawing.graph import Drawing, draw_mermaid, draw_svg, draw_text, drawing_of
 from tenax.model.definition.workflow import OnFailure, Step, Workflow
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.graph import goals_of
 
 Format = Literal["text", "mermaid", "svg"]

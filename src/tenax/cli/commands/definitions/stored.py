@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.inputs import read_definition
 from tenax.cli.output import new_table, one_line, print_json, say, show, to_the_second
@@ -38,7 +39,8 @@ def store(
 
 
 async def _stored(where: TargetFlags, definition: DefinitionFile) -> dict[str, Any]:
-    from tenax.cli.input.check_definition import check_whole, default_retry
+    from tenax.cli.input.check_definition import check_whole
+    from tenax.cli.input.policies import default_retry
     from tenax.sdk.bundle import bundle
 
     files, settings = bundle(definition), where.settings()

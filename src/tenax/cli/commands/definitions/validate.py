@@ -9,15 +9,16 @@ from cyclopts import Parameter
 
 from tenax.cli.errors import USAGE
 from tenax.cli.flags import Json
-from tenax.cli.input.check_definition import check_whole, default_retry, shown_name
+from tenax.cli.input.check_definition import check_whole, shown_name
 from tenax.cli.input.inputs import definition_of, read_bytes
+from tenax.cli.input.policies import default_retry
 from tenax.cli.output import print_json, say
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.children import child_references
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.sdk.bundle import bundle
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]

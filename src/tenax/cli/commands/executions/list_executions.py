@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import ListFilter, check_id, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import ListFilter, check_id, run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.since import parse_since
 from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
@@ -66,7 +67,7 @@ async def _listed(where: TargetFlags, wanted: ListFilter) -> list[dict[str, Any]
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.live import STYLES
+    from tenax.cli.render.styles import STYLES
 
     table = new_table("id", "workflow", "status", "started", "now", "last error", right=("id",))
     for row in found:

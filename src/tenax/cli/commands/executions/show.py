@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import Backend, no_worker_warning, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import Backend, no_worker_warning, run_async
 from tenax.cli.errors import FAILED
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import console, print_json

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import no_worker_warning, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import no_worker_warning, run_async
 from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.input.key_conflict import key_conflict_text
@@ -55,7 +56,8 @@ def submit(
 
 def _check_first(submission: Submission, settings: Settings) -> None:
     """Checks the file before a database is started for it. A server checks with its own defaults."""
-    from tenax.cli.input.check_definition import check_whole, default_retry
+    from tenax.cli.input.check_definition import check_whole
+    from tenax.cli.input.policies import default_retry
     from tenax.model.parse.parse import check_input
 
     server_retry = default_retry(settings)

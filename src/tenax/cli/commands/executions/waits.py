@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import run_async
 from tenax.cli.commands.executions.control import Reason
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.input.inputs import parse_json

@@ -13,11 +13,10 @@ from cyclopts import Parameter
 
 from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags
 from tenax.cli.output import say
-from tenax.cli.process.addresses import default_server
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
-from tenax.credentials.server_token import token_for
+from tenax.credentials.server_token import default_server, token_for
 from tenax.errors import UsageError
 from tenax.worker.collector import collect_rarely
 

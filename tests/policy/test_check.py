@@ -17,7 +17,7 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.definition.workflow import STEP_TYPES
 from tenax.model.parse.step_types import SPEC_KEYS
 from tenax.model.parse.workflow_file import STEP_KEYS
-from tenax.policy.expressions.check import MOST_EXPRESSIONS, load_workflow
+from tenax.policy.check import MOST_EXPRESSIONS, load_workflow
 from tenax.policy.expressions.conditions import FAILURE_FIELDS, condition_scope
 
 GOOD = """

@@ -1,0 +1,17 @@
+"""The colours of statuses, on every page."""
+
+from __future__ import annotations
+
+STYLES = {
+    "pending": "dim",
+    "queued": "cyan",
+    "running": "bold cyan",
+    "retrying": "yellow",
+    "held": "magenta",
+    "completed": "green",
+    "failed": "bold red",
+    "skipped": "dim",
+    "unreachable": "red",
+    "cancelled": "magenta",
+    "paused": "magenta",
+}

@@ -1,0 +1,63 @@
+"""Makes the parts of an engine and connects them. A part gets here what it needs of another part, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tenax.engine.context import EngineContext
+from tenax.engine.external.child_inbox import InboxDelivery
+from tenax.engine.external.server_steps import ServerSteps
+from tenax.engine.fleet.heartbeats import Heartbeats
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.notifier import Listeners
+from tenax.engine.operate import family
+from tenax.engine.recover.maintenance import Maintenance
+from tenax.engine.recover.reap import Reaper
+from tenax.engine.recover.timers import Timers
+from tenax.engine.report.release import give_up_unwanted, release, release_grants
+from tenax.engine.report.report_batches import ReportBatches
+from tenax.engine.submit.batches import Submissions
+from tenax.settings import Settings
+from tenax.store.connect import Database
+
+
+class Parts:
+    """The parts of an engine that keep state between two calls."""
+
+    def __init__(self, database: Database, settings: Settings, roll: Callable[[], float]) -> None:
+        self.context = EngineContext(database, settings, roll=roll)
+        self.report = ReportBatches(self.context)
+        self.heartbeat = Heartbeats(self.context)
+        self.dispatcher = Dispatcher(
+            self.context,
+            report=self.report,
+            release=partial(release, self.context),
+            release_grants=partial(release_grants, self.context),
+        )
+        self.submit = Submissions(self.context, self.dispatcher.reserve)
+        self.server_steps = ServerSteps(self.context)
+        self.inbox_delivery = InboxDelivery(self.context, partial(family.cancel_for_parent, self.context))
+        self.reaper = Reaper(self.context)
+        self.timers = Timers(self.context, self.reaper)
+        self.maintenance = Maintenance(
+            self.context,
+            self.dispatcher.fleet,
+            wake_dispatcher=self.dispatcher.wake,
+            give_up_unwanted=partial(give_up_unwanted, self.context),
+        )
+        self.context.notifier.tell(self._listeners())
+
+    def _listeners(self) -> Listeners:
+        """Returns the functions that the notifier of this process calls."""
+        return Listeners(
+            ready=self.dispatcher.wake,
+            restricted=self.dispatcher.look_anew,
+            fleet=self.maintenance.look_soon,
+            server_steps=self.server_steps.wake,
+            messages=self.inbox_delivery.wake,
+            due=self.timers.note,
+            connected=self.maintenance.schema.look_soon,
+            worker_effects=self.dispatcher.note_worker_effects,
+            handed_back=self.dispatcher.fleet.note_handed_back,
+        )
