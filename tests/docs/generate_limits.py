@@ -89,7 +89,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("steps", "max_steps", "422"),
         Limit("values in the schemas of all inputs", "max_schema", "422"),
         Limit("processor time to read and check one in a process beside the server", "definition_time", "422"),
-        Limit("inputs", _count(declared.MOST_INPUTS), "422"),
+        Limit("inputs", _count(declared.MAX_INPUTS), "422"),
         Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
         Limit("values in all, and levels", f"{_count(MAX_VALUES)}, {MAX_DEPTH}", "422"),

@@ -29,6 +29,6 @@ def token_for(settings: Settings, servers: str) -> str | None:
 
 
 def default_server(settings: Settings) -> str:
-    """Where a server with these settings is found from the same machine."""
+    """Returns the URL of a server with these settings, as seen from the same machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
