@@ -12,7 +12,7 @@ from support.written_events import an_event
 
 from tenax.cli.flags import TargetFlags
 from tenax.cli.render.event_lines import EventWording
-from tenax.cli.render.fleet_table import FleetTable, telling
+from tenax.cli.render.fleet_table import FleetTable, change_key
 from tenax.cli.render.fleet_words import fleet_event_words, health_words
 from tenax.cli.render.worker_page import render_worker
 
@@ -158,10 +158,10 @@ def test_where_nothing_more_can_be_left_out_lines_are_broken():
 def test_what_is_worth_printing_again():
     before = [worker("a"), ill("heartbeat_age", name="b", heartbeat_age=31.0)]
     older = [{**one, "heartbeat_age": one["heartbeat_age"] + 1} for one in before]
-    assert telling(before) == telling(older), "a heartbeat that grows older is no news"
+    assert change_key(before) == change_key(older), "a heartbeat that grows older is no news"
     for change in ({"state": "paused"}, {"queue_depth": 1}, {"health": "degraded"}, {"version": "4"}):
-        assert telling(before) != telling([worker("a", **change), before[1]])
-    assert telling(before) != telling(before[:1])
+        assert change_key(before) != change_key([worker("a", **change), before[1]])
+    assert change_key(before) != change_key(before[:1])
 
 
 COLUMNS = [
