@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tenax.credentials.server_token import default_server, token_for
 from tenax.errors import UsageError
 from tenax.settings import load_settings
+from tenax.settings.server_token import default_server, token_for
 
 EVIL = 'server = "https://evil.test"\n'
 

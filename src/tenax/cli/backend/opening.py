@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from tenax.cli.backend.protocol import Backend
-from tenax.credentials.server_token import token_for
 from tenax.settings import Settings
+from tenax.settings.server_token import token_for
 
 if TYPE_CHECKING:
     from tenax.engine.engine import Engine

@@ -18,11 +18,11 @@ from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import LIFE
 from tenax.cli.process.supervise import ChildFailed, ChildProcess, ProcessPlan, never_by_itself
 from tenax.credentials.private_variables import own_secrets
-from tenax.credentials.server_token import default_server
 from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
 from tenax.settings import Settings
+from tenax.settings.server_token import default_server
 from tenax.store.connect import Database
 from tenax.store.database_wait import DatabaseWait
 from tenax.store.fleet.tokens import create_token, list_tokens, revoke_token

@@ -12,10 +12,10 @@ from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.output import new_table, one_line, print_json, say, show
 from tenax.cli.process.home import announce_new_database
-from tenax.credentials.server_token import token_for
 from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client
+from tenax.settings.server_token import token_for
 from tenax.store.connect import Connection, Database
 from tenax.store.fleet import tokens
 from tenax.store.fleet.tokens import Role, Token

@@ -23,10 +23,10 @@ from tenax.cli.output import console, print_json, say, show
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts, typed_line
 from tenax.cli.render.live import FollowView, view_for
-from tenax.credentials.server_token import token_for
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
+from tenax.settings.server_token import token_for
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
 InputFile = Annotated[str | None, Parameter(help="A JSON file with an object of inputs.")]

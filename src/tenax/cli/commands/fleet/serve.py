@@ -16,8 +16,8 @@ from tenax.cli.output import say
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
-from tenax.credentials.server_token import default_server, token_for
 from tenax.errors import UsageError
+from tenax.settings.server_token import default_server, token_for
 from tenax.worker.collector import collect_rarely
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from tenax.credentials.token_file import are_local, own_token
 from tenax.errors import UsageError
 
 if TYPE_CHECKING:
-    from tenax.settings import Settings
+    from tenax.settings.model import Settings
 
 
 def token_for(settings: Settings, servers: str) -> str | None:
