@@ -1,1 +1,1 @@
-"""What Tenax costs, beside the raw limit of the same PostgreSQL, in the same run. `python -m benchmarks --help`."""
+"""Measures Tenax beside the raw limit of the same PostgreSQL, in the same run: `python -m benchmarks --help`."""

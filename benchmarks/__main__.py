@@ -1,4 +1,4 @@
-"""`python -m benchmarks [MEASURE ...]`: runs the measures, prints the table, writes the results."""
+"""Runs the measures, prints the table and writes the results: `python -m benchmarks [MEASURE ...]`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def _write(run: Run, folder: Path) -> str:
-    """The results and the plots. Returns what has been written, in words."""
+    """Writes the results and the plots. Returns a text that names the written files."""
     time = run.started.replace(":", "")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{time}.json"
@@ -128,14 +128,14 @@ def _measured(options: argparse.Namespace) -> tuple[Run, str]:
     if options.rounds is not None:
         plan = replace(plan, rounds=options.rounds, rounds_near_a_mark=options.rounds)
     wanted = [name for name in MEASURES if name in options.measures or not options.measures]
-    # A terminal that closes, or a supervisor, must not leave processes behind either.
+    # A closed terminal or a supervisor must not leave processes behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with arena(options.database) as place:
         return asyncio.run(_run(place, plan, wanted, options))
 
 
 async def _run(place: Arena, plan: Plan, wanted: list[str], options: argparse.Namespace) -> tuple[Run, str]:
-    """All figures, and where they were written: after each measure, so that nothing is lost if a later one fails."""
+    """Runs the measures. Returns all figures, and where they were written: after each measure, in case a later one fails."""
     started, written = datetime.now(UTC).isoformat(timespec="seconds"), ""
     amounts = {name: value for name, value in asdict(plan).items() if name != "begun"}
     said = {"measures": wanted, "quick": options.quick, **amounts}

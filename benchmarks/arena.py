@@ -1,4 +1,4 @@
-"""Where rounds take place: one PostgreSQL with durable commits, and for each round a fresh database on it."""
+"""Provides one PostgreSQL with durable commits, and a fresh database on it for each round."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ select c.oid::regclass::text as name
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A database with both schemas and nothing in them, the gate, and the processes that work on it."""
+    """Holds the empty database of a round with both schemas, its start gate, and its processes."""
 
     url: str
     gate: Path
     children: Children
     connection: Any
-    """Ours, to fill the tables before and to read them afterwards."""
+    """The connection of the bench, which fills the tables before and reads them afterwards."""
 
     async def all_at_gate(self, count: int) -> None:
         async with asyncio.timeout(_ARRIVAL_SECONDS):
@@ -57,22 +57,22 @@ class Round:
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def settle(self) -> None:
-        """Before the clock starts: the tables are known to the planner, and the writes of the filling are done with."""
+        """Prepares the tables before the clock starts: analyzes them, and completes the writes of the filling."""
         await settle(self.connection)
 
     def open_gate(self) -> None:
         gate.open_gate(self.gate)
 
     async def until_none_open(self, seconds: float) -> float:
-        """Waits for the end of all items, and returns the database's time when they were seen to be gone.
+        """Waits for the end of all items. Returns the database's time at which none was left.
 
-        That is up to a poll too late: what is wrong with it is wrong against Tenax.
+        It is late by one poll at most, which is an error to the disadvantage of Tenax.
         """
         async with asyncio.timeout(seconds):
             while True:
                 self.children.check()
                 open_, now = await self.connection.fetchrow(
-                    # The youngest goes last, or nearly: the other end of the table is full of what has gone.
+                    # The youngest rows end last, and the other end of the table is full of dead rows.
                     "select (select id from tenax.item order by id desc limit 1), extract(epoch from clock_timestamp())"
                 )
                 if open_ is None:
@@ -81,7 +81,7 @@ class Round:
 
 
 async def settle(connection: Any) -> None:
-    """Vacuums what autovacuum would: a table that says it is only added to (insert threshold -1) is analyzed alone."""
+    """Vacuums the tables that autovacuum would. A table with an insert threshold of -1 is only analyzed."""
     tables = [row["name"] for row in await connection.fetch(_VACUUMED)]
     await connection.execute(f"vacuum analyze {', '.join(tables)}", timeout=_SETTLE_SECONDS)
     await connection.execute("analyze", timeout=_SETTLE_SECONDS)
@@ -97,7 +97,7 @@ class Arena:
 
     @contextlib.asynccontextmanager
     async def template(self) -> AsyncIterator[None]:
-        """While the block lasts there is a database that rounds are cloned from."""
+        """Provides a template database during the block, from which rounds are cloned."""
         name = self._template
         await self._execute(f"create database {name}")
         try:
@@ -124,7 +124,7 @@ class Arena:
                     "TENAX_DATABASE_URL": url,
                     gate.VARIABLE: str(folder / "gate"),
                     "TENAX_HOME": str(folder),
-                    "TENAX_OPEN": "true",  # no token is looked up, here as in earlier measurements
+                    "TENAX_OPEN": "true",  # no request needs a token, as in earlier measurements
                 }
                 async with Children(folder, environment) as children:
                     yield Round(url, folder / "gate", children, connection)
@@ -134,7 +134,7 @@ class Arena:
             await self._execute(f"drop database if exists {name} with (force)")
 
     async def facts(self) -> dict[str, str]:
-        """What PostgreSQL says of itself, as far as it matters for durable writes."""
+        """Returns the settings of PostgreSQL that matter for durable writes."""
         connection = await connect(self.url)
         try:
             names = [
@@ -166,10 +166,12 @@ class Arena:
 
 @contextlib.contextmanager
 def arena(database_url: str | None) -> Iterator[Arena]:
-    """On the PostgreSQL of the URL, else on an embedded one of the bench's own, made for the run and removed after it."""
+    """Opens an arena on the PostgreSQL of the URL, else on an embedded one that is made for the run and removed after it."""
     folder = Path(tempfile.mkdtemp(prefix="tenax-bench-"))
-    folder.chmod(0o755)  # as root, PostgreSQL runs under an account of its own
-    os.environ["TENAX_HOME"] = str(folder)  # clients in this process show no token of the user's own server
+    folder.chmod(0o755)  # for root, PostgreSQL runs under another account
+    os.environ["TENAX_HOME"] = str(
+        folder
+    )  # clients in this process must not use the token of the user's own server
     try:
         if database_url is not None:
             yield Arena(database_url, folder)

@@ -1,4 +1,4 @@
-"""The processes of a round. None of them outlives it, nor the bench itself, even if that is killed with -9."""
+"""Runs the processes of a round. None of them outlives the round, or the bench itself if it is killed with -9."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.01
 
 
 class ChildFailed(Exception):
-    """A process of the bench ended before its time."""
+    """A process of the bench ended too early."""
 
 
 class Child:
@@ -33,7 +33,7 @@ class Child:
         return self.process.pid
 
     def said(self) -> str:
-        """All that it has written so far."""
+        """Returns all output so far."""
         return self._words.read_text(errors="replace")
 
     def check(self) -> None:
@@ -42,7 +42,7 @@ class Child:
             raise ChildFailed(f"{self.name} ended with {code}:\n{self.said()[-2000:]}")
 
     async def ended(self, seconds: float) -> str:
-        """Waits for its end, and returns what it wrote to stdout and stderr."""
+        """Waits for its end. Returns its stdout and stderr."""
         async with asyncio.timeout(seconds):
             await self.process.wait()
         self.check()
@@ -50,11 +50,11 @@ class Child:
 
 
 class Children:
-    """Use it as `async with Children(folder, environment) as children:`; at the end of the block they are gone."""
+    """Starts and ends child processes. Use it as `async with Children(folder, environment) as children:`."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder = folder
-        # Nothing of the caller's own Tenax may steer what is measured.
+        # Settings of the caller's own Tenax must not affect the measures.
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TENAX_")}
         path = os.pathsep.join(filter(None, [str(_ROOT), inherited.get("PYTHONPATH")]))
         self._environment = {**inherited, "PYTHONPATH": path, **environment, **environment_for_child()}
@@ -62,7 +62,7 @@ class Children:
         self._started = 0
 
     async def start(self, name: str, *arguments: str, **variables: str) -> Child:
-        """A Python module of ours, or one of Tenax, in a session of its own: Ctrl-C is for the bench alone."""
+        """Starts a Python module in a session of its own, so that Ctrl-C reaches the bench alone."""
         self._started += 1
         words = self._folder / f"{name}-{self._started}.log"
         with words.open("wb") as out:
@@ -84,18 +84,18 @@ class Children:
             child.check()
 
     async def stop(self, child: Child) -> None:
-        """In good order, before the others."""
+        """Stops a child normally, before the others."""
         child.process.send_signal(signal.SIGTERM)
         await child.ended(_END_SECONDS)
 
     async def kill(self, child: Child) -> None:
-        """With -9, so that its end is no failure."""
+        """Kills a child with -9. Its end does not count as a failure."""
         self._children.remove(child)
         child.process.kill()
         await child.process.wait()
 
     async def hears(self, child: Child, words: str, seconds: float = 60.0) -> str:
-        """The line in which the child says it."""
+        """Waits for a line with these words and returns it."""
         async with asyncio.timeout(seconds):
             while True:
                 self.check()
@@ -110,7 +110,7 @@ class Children:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The last one that was started ends first: workers before their server."""
+        """Ends the children, the last started first: workers before their server."""
         for child in reversed(self._children):
             if child.process.returncode is None:
                 child.process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.compare COMMIT [MEASURE ...]`: runs the measures of an earlier commit and of this tree in turn.
+"""Runs the measures of an earlier commit and of this tree in turn: `python -m benchmarks.compare COMMIT [MEASURE ...]`.
 
 Each round runs a measure once with the sources of the commit and once with those here, on the same machine in the same minutes, and with as many
 jobs. The table
@@ -74,7 +74,7 @@ def run_once(tree: Path, measure: str, results: Path) -> Rounds:
 
 
 def _sizes() -> dict[str, int]:
-    """Returns how much this tree runs: both trees run the same."""
+    """Returns the sizes of this tree's measures. Both trees run the same sizes."""
     return {
         field.name: field.default
         for field in fields(Plan)

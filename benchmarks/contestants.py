@@ -1,4 +1,4 @@
-"""Tenax in its two forms. Both run the same definitions; the measures do not know which one they measure.
+"""Runs Tenax in its two forms. Both run the same definitions, and the measures do not know which form they measure.
 
 The peers, which run jobs of their own, are in `benchmarks.peers`.
 """
@@ -26,21 +26,21 @@ class Contestant(Protocol):
     def name(self) -> str: ...
 
     async def fill(self, round_: Round, source: str, jobs: int) -> float:
-        """Submits jobs with no worker about. Returns the submissions per second."""
+        """Submits jobs while there is no worker. Returns the submissions per second."""
         ...
 
     async def work(self, round_: Round) -> None:
-        """Starts workers, all at the same instant, and returns as they start."""
+        """Starts all workers at the same instant, and returns at that instant."""
         ...
 
     async def steady(self, round_: Round, source_name: str, *, rate: float, seconds: float) -> None:
-        """Workers, and submissions at a steady rate; returns when all are submitted."""
+        """Starts workers, and submits at a steady rate. Returns when all jobs are submitted."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """Engine and worker in one process, and as many such processes on one database as wanted."""
+    """Runs engine and worker in one process, and several such processes on one database."""
 
     processes: int = 2
 
@@ -60,7 +60,7 @@ class InProcess:
         round_.open_gate()
 
     async def steady(self, round_: Round, source_name: str, *, rate: float, seconds: float) -> None:
-        """One of the processes submits to its own engine, as an application does that embeds Tenax."""
+        """Lets one of the processes submit to its own engine, as an application that embeds Tenax does."""
         for _ in range(self.processes - 1):
             await round_.children.start("inprocess", "benchmarks.inprocess", "--slots", str(SLOTS))
         options = ("--source", source_name, "--rate", str(rate), "--seconds", str(seconds))
@@ -72,7 +72,7 @@ class InProcess:
 
 @dataclass(frozen=True, slots=True)
 class OverHttp:
-    """A server, and workers as processes of their own, by the commands that users start them with."""
+    """Runs a server and workers as processes, by the commands with which users start them."""
 
     workers: int = 2
 
@@ -112,7 +112,7 @@ class OverHttp:
 
 
 async def start_server(round_: Round) -> tuple[Child, str]:
-    """The server's process and its address."""
+    """Starts a server. Returns its process and its address."""
     child = await round_.children.start("server", "tenax", "server", TENAX_PORT="0")
     line = await round_.children.hears(child, "listening on ")
     url = line.rpartition("listening on ")[2].strip()

@@ -1,4 +1,4 @@
-"""The decision on a failed attempt: pure, so its time is the processor's alone."""
+"""Measures the decision on a failed attempt. It is a pure function, so it takes only processor time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _figures(found: dict[str, list[float]]) -> list[Figure]:
 
 
 def _case(policy: Policy) -> Callable[[], object]:
-    """The decision to retry a second failure, as the engine asks for it."""
+    """Returns a call that decides to retry a second failure, as the engine makes it."""
     compiled, controls = compile_policy(policy), Controls()
 
     def ask() -> object:
@@ -81,7 +81,7 @@ def _case(policy: Policy) -> Callable[[], object]:
 
 
 def _microseconds(ask: Callable[[], object]) -> float:
-    """Of the processor, for one decision: the median of many batches."""
+    """Returns the processor time of one decision in microseconds: the median of many batches."""
     took: list[float] = []
     for _ in range(_BATCHES):
         begun = time.thread_time()

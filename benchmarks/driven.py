@@ -1,4 +1,4 @@
-"""An engine driven by hand in the bench's own process: no workers, so that nothing but its verbs is timed."""
+"""Drives an engine in the bench's own process, without workers, so that only its operations are timed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PATIENCE = 10.0
 @dataclass(frozen=True, slots=True)
 class Rates:
     submitted: float
-    """Executions per second, accepted."""
+    """Submitted executions per second."""
     worked: float
-    """Executions per second, leased and reported."""
+    """Leased and reported executions per second."""
 
 
 async def leased(engine: Engine, slots: int, *, outcome: Outcome = SUCCEEDED) -> list[Report]:
-    """What can be leased now (it waits for something, if there is nothing), already as the reports of it."""
+    """Leases all ready items, or waits for some. Returns their reports."""
     request = LeaseRequest("bench", str(uuid.uuid4()), slots, ("python",), wait=_PATIENCE)
     return [
         Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)
@@ -37,7 +37,7 @@ async def leased(engine: Engine, slots: int, *, outcome: Outcome = SUCCEEDED) ->
 
 
 async def drive(engine: Engine, jobs: int) -> Rates:
-    """No-op executions: submitted in batches, then leased and reported a hundred at a time."""
+    """Submits no-op executions in batches, then leases and reports them a hundred at a time."""
     submitted = await submit_all(engine.submit, workflows.NOOP, jobs, batch=_BATCH)
     begun = time.perf_counter()
     await _work_off(engine, jobs)
@@ -45,7 +45,7 @@ async def drive(engine: Engine, jobs: int) -> Rates:
 
 
 async def _work_off(engine: Engine, jobs: int) -> None:
-    """The next hundred are leased while the last are reported."""
+    """Leases the next hundred items while the last hundred are reported."""
     reports = await leased(engine, _SLOTS)
     taken = len(reports)
     while taken < jobs:

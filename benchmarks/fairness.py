@@ -1,4 +1,4 @@
-"""Small executions beside a large fan-out: how long they take, and how long they take alone."""
+"""Measures how long small executions take beside a large fan-out, and alone."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _ratio(beside: list[list[float]], alone: list[list[float]], part: int) -> tu
 
 
 async def _round(arena: Arena, plan: Plan) -> tuple[list[float], list[float], float]:
-    """The times of small batches alone and beside the fan-out, and its items per second meanwhile."""
+    """Returns the times of small batches alone and beside the fan-out, and its items per second meanwhile."""
     async with arena.round() as round_:
         _, url = await start_server(round_)
         for _ in range(WORKERS):
@@ -77,7 +77,7 @@ async def _round(arena: Arena, plan: Plan) -> tuple[list[float], list[float], fl
             await round_.children.start("worker", *command, TENAX_SERVER=url)
         await round_.all_registered(WORKERS)
         async with Client(url) as client:
-            await _batch(round_, client)  # the warm-up; it brings the definition
+            await _batch(round_, client)  # the warm-up, which stores the definition
             alone = await _batches(round_, client)
             [crowd] = await client.submit_many([_wide(plan.crowd)])
             await _until_it_runs(round_)
@@ -95,7 +95,7 @@ def _wide(count: int) -> Submission:
 
 
 async def _batches(round_: Round, client: Client) -> list[float]:
-    """Of several batches: the median time of a whole one, and the median and p95 of an execution, in ms."""
+    """Runs several batches. Returns the median time of a batch, and the median and p95 of an execution, in ms."""
     whole: list[float] = []
     each: list[float] = []
     for _ in range(BATCHES):
@@ -106,7 +106,7 @@ async def _batches(round_: Round, client: Client) -> list[float]:
 
 
 async def _batch(round_: Round, client: Client) -> tuple[float, list[float]]:
-    """Seconds from the submission of a batch to the end of its last execution, and to the end of each."""
+    """Returns the seconds from the submission of a batch to the end of its last execution, and to the end of each."""
     ids = [one.id for one in await client.submit_many([Submission(source=workflows.SHORT)] * SMALL)]
     async with asyncio.timeout(_PATIENCE):
         while len(rows := await round_.connection.fetch(_TIMES, ids)) < SMALL:

@@ -1,4 +1,4 @@
-"""Fan-outs: items beside executions of their own, ten times as many items, and the server's memory.
+"""Measures fan-outs: items beside executions of their own, ten times as many items, and the server's memory.
 
 The figures with marks are of tasks that do nothing. Once, one in twenty fails, to see that exactly those are retried.
 """
@@ -67,7 +67,7 @@ def _figures(plan: Plan, found: dict[str, list[float]]) -> list[Figure]:
 
 
 async def _with_failures(arena: Arena, plan: Plan) -> list[Figure]:
-    """One in twenty fails once."""
+    """Runs a fan-out in which one item in twenty fails once."""
     count = plan.items
     apart = await _separate(
         arena, [Submission(source=workflows.FAILS_SOME, input={"n": n}) for n in range(count)]
@@ -81,7 +81,7 @@ async def _with_failures(arena: Arena, plan: Plan) -> list[Figure]:
 
 
 async def _over_http(arena: Arena, plan: Plan) -> list[Figure]:
-    """With a server as a process of its own, whose memory can be seen."""
+    """Runs a fan-out with a server as a process of its own, whose memory can be measured."""
     figures = []
     for count in (plan.items, 10 * plan.items):
         async with arena.round() as round_:
@@ -101,7 +101,7 @@ async def _over_http(arena: Arena, plan: Plan) -> list[Figure]:
 
 
 async def _separate(arena: Arena, submissions: Sequence[Submission]) -> float:
-    """Executions per second."""
+    """Returns the executions per second."""
     async with arena.round() as round_:
         async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
             for start in range(0, len(submissions), _BATCH):
@@ -112,7 +112,7 @@ async def _separate(arena: Arena, submissions: Sequence[Submission]) -> float:
 async def _fan_out(
     arena: Arena, source: str, count: int, check: Callable[[Round, int], Awaitable[None]] | None = None
 ) -> float:
-    """Items per second of one execution."""
+    """Returns the items per second of one execution."""
     async with arena.round() as round_:
         async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
             await engine.submit([_fan(source, count)])
@@ -127,7 +127,7 @@ def _fan(source: str, count: int) -> Submission:
 
 
 async def _retried_what_failed(round_: Round, count: int) -> None:
-    """Every item is there, in its place; those that failed once, and only those, ran twice."""
+    """Returns whether every item has its result, and exactly the items that failed once ran twice."""
     row: Any = await round_.connection.fetchrow(
         """select (select result -> 'spread' from tenax.execution)
                   = (select jsonb_agg(n) from generate_series(0, $1::integer - 1) as n) as in_order,

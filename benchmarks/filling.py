@@ -1,6 +1,6 @@
-"""Tables filled with what Tenax itself has made: one execution, with all that is kept of it, copied as often as wanted.
+"""Fills tables with copies of an execution that Tenax itself has run, with all of its rows.
 
-The columns are read from the catalogue, so that copies have whatever the original has.
+The columns are read from the catalogue, so that the copies have all columns of the original.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ Say = Callable[[str], None]
 
 _CHUNK = 100_000
 _SECONDS = 600.0
-"""For one statement: the limits of a session are for the work that Tenax does."""
+"""Seconds that one statement may take. The limits of Tenax's own sessions are shorter."""
 _IDS = {"execution": "tenax.execution_id", "item": "tenax.item_id", "log": "tenax.event_id"}
-"""The tables whose rows are known by a number of their own, and where it comes from."""
+"""The tables whose rows have an id of their own, and the sequence that gives it."""
 _ROOM = 32
-"""A row of the log takes as many numbers as it may have events."""
+"""The ids that a row of the log takes: as many as it may have events."""
 
 _COLUMNS = """
 select c.relname as "table", a.attname as "column", a.atttypid = 'timestamptz'::regtype as is_time
@@ -30,7 +30,7 @@ select c.relname as "table", a.attname as "column", a.atttypid = 'timestamptz'::
 
 
 async def multiply(connection: Any, execution_id: int, copies: int, *, apart: float, say: Say) -> range:
-    """The ids of the copies. Each is `apart` seconds older than the one before, in all its times."""
+    """Copies an execution and returns the ids of the copies. Each copy is `apart` seconds older than the one before."""
     await connection.execute("set statement_timeout = 0")
     tables = await _tables(connection)
     last = await connection.fetchval("select nextval('tenax.execution_id')")
@@ -44,7 +44,7 @@ async def multiply(connection: Any, execution_id: int, copies: int, *, apart: fl
 
 
 async def _tables(connection: Any) -> dict[str, dict[str, bool]]:
-    """Every table with rows of an execution: its columns, and which of them are times."""
+    """Returns each table with rows of an execution, with its columns and those that hold times."""
     found: dict[str, dict[str, bool]] = {}
     for row in await connection.fetch(_COLUMNS):
         found.setdefault(row["table"], {})[row["column"]] = row["is_time"]
@@ -62,7 +62,7 @@ async def _multiply_table(
     copies: int,
     apart: float,
 ) -> int:
-    """Returns how many rows were made."""
+    """Copies the rows of one table. Returns the number of rows made."""
     key = "id" if table == "execution" else "execution_id"
     rows, first, span = await _originals(connection, table, key, execution_id)
     if rows == 0:
@@ -93,7 +93,7 @@ async def _multiply_table(
 
 
 async def _originals(connection: Any, table: str, key: str, execution_id: int) -> tuple[int, int, int]:
-    """How many rows there are of the original; their first id, and how many ids they take."""
+    """Returns the number of rows of the original, their first id, and the number of ids that they take."""
     if table not in _IDS:
         count = f"select count(*) from tenax.{table} where {key} = $1"
         return int(await connection.fetchval(count, execution_id)), 0, 0

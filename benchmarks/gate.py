@@ -1,4 +1,4 @@
-"""All processes of a round start at the same instant: each says that it is here, and waits until the gate is opened."""
+"""Lets all processes of a round start at the same instant: each reports that it is ready, and waits until the gate is opened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPEN = "open"
 
 
 def wait_at_gate() -> None:
-    """In a child; without a gate in its environment it does not wait."""
+    """Waits at the gate, in a child process. Returns at once if its environment has no gate."""
     folder = os.environ.get(VARIABLE)
     if folder is None:
         return

@@ -1,6 +1,6 @@
-"""For `tenax worker benchmarks.gated_tasks`: the tasks, once the gate is open. The worker registers only after that.
+"""Defines the tasks for `tenax worker benchmarks.gated_tasks`. The import waits at the gate, so the worker registers only after that.
 
-What a worker imports is imported before: else those that start at once would be measured reading their modules.
+It first imports the modules of a worker, so that reading them is not measured.
 """
 
 from __future__ import annotations

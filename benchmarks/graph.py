@@ -1,4 +1,4 @@
-"""Large graphs: how soon one starts, and whether a step costs more in a large graph than in a small one."""
+"""Measures how soon a large graph starts, and whether a step costs more in a large graph than in a small one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL, LARGE = 1_000, 10_000
 STARTS_WITHIN = Mark("at most", 5.0)
 STEP_OF_LARGE = Mark("at most", 1.5)
 _STEPS_TAKEN = 250
-"""As many as have others behind them in the small graph, too."""
+"""Steps that are measured. In the small graph too, so many have other steps behind them."""
 _SLOTS = 50
 
 
@@ -53,7 +53,7 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
 
 
 async def _run(arena: Arena, count: int, n: int) -> tuple[float, float]:
-    """Seconds from the submit to the first lease, and for each of the steps after that."""
+    """Returns the seconds from the submission to the first lease, and those of each later step."""
     async with (
         arena.round() as round_,
         open_engine(load_settings({"database_url": round_.url}, env={})) as engine,
@@ -67,7 +67,7 @@ async def _run(arena: Arena, count: int, n: int) -> tuple[float, float]:
 
 
 def _tree(count: int, round_: int) -> str:
-    """Three steps behind each, and a second need for most: joins everywhere. New to the engine in each round."""
+    """Makes a graph with three steps behind each step, and a second need for most. It is new to the engine in each round."""
     lines = [f"name: bench-tree-{round_}", "workflow:"]
     for n in range(count):
         needs = sorted({(n - 1) // 3, (n - 1) // 7}) if n else []
@@ -77,7 +77,7 @@ def _tree(count: int, round_: int) -> str:
 
 
 async def _lease(engine: Engine) -> list[Report]:
-    """What can be leased now, already as the reports that it succeeded."""
+    """Leases all ready items. Returns reports of their success."""
     request = LeaseRequest("bench", str(uuid.uuid4()), _SLOTS, ("python",), wait=10)
     return [
         Report(a.execution_id, a.item_id, a.attempt, a.token, Outcome("succeeded"), a.step)
@@ -86,7 +86,7 @@ async def _lease(engine: Engine) -> list[Report]:
 
 
 async def _take_steps(engine: Engine) -> float:
-    """Seconds for each of the next steps: leased, reported, and what follows from it queued."""
+    """Returns the seconds of each of the next steps, until it is leased and reported and its successors are queued."""
     taken, begun = 0, time.perf_counter()
     while taken < _STEPS_TAKEN:
         reports = await _lease(engine)

@@ -1,4 +1,4 @@
-"""Very many retries due at the same instant: how long until the last has started, and how new work fares meanwhile.
+"""Measures very many retries that are due at the same instant: the time until the last has started, and the wait of new work.
 
 One execution is run until it waits for its retry, after a real failed attempt, and copied with all that is kept of it. One
 statement then sets the instant for all of them. pgqueuer beside it has as many jobs that were scheduled, and were set to one
@@ -32,10 +32,10 @@ RATE = 20.0
 OF_PGQUEUER = Mark("at most", 1.0)
 NEW_WORK = {"p50": None, "p99": Mark("at most", 250)}
 LEAD = 10.0
-"""From setting the instant to the instant: in this time all processes start, and are idle."""
+"""Seconds between setting the instant and the instant itself. All processes start and are idle in this time."""
 _APART = 0.001
 _PER_SECOND = 10_000
-"""New work comes for as long as a herd would take at this rate."""
+"""Retries per second. New work is submitted for as long as the retries would take at this rate."""
 _PATIENCE = 300.0
 
 _SET_TENAX = "update tenax.item set available_at = to_timestamp($1) where state = 'retrying'"
@@ -53,9 +53,9 @@ select (input ->> 'submitted')::double precision as submitted, (result ->> 'only
 @dataclass(frozen=True, slots=True)
 class Herd:
     seconds: float
-    """From the instant to the last start."""
+    """Seconds from the instant to the last start."""
     new: Tail | None = None
-    """How long new work waited for its start, where there was any."""
+    """The wait of new work for its start, if there was any."""
 
 
 async def measure(arena: Arena, plan: Plan) -> list[Figure]:
@@ -127,7 +127,7 @@ async def _set(round_: Round, statement: str) -> float:
 
 
 async def _waits(round_: Round, due: float, last: float) -> list[float]:
-    """Of the new work that was submitted while the herd ran. Some must have started before it: all were ready, then."""
+    """Returns the waits of the new work that was submitted while the retries ran."""
     new = [(row["submitted"], row["waited"]) for row in await round_.connection.fetch(_NEW)]
     if not any(submitted + waited < due for submitted, waited in new):
         raise ChildFailed(

@@ -1,4 +1,4 @@
-"""Ten million old events, with the finished executions they are of: nothing that Tenax does may be slower for them."""
+"""Measures whether ten million old events with their finished executions make Tenax slower."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ LOOK = Mark("at most", 20)
 STARTS_ALIKE = Mark("at most", 1.15)
 _LOOKS = 200
 _WARM_UP = 50
-"""Looks that are not counted: while the engine starts, its own first statements are under way."""
+"""Reads that are not counted, while the engine's own first statements are under way."""
 _STARTS = 15
 _OPEN = 2_000
-"""Open executions on both sides: a start-up looks at them."""
+"""Open executions in both databases, which the engine examines when it starts."""
 _APART = 0.5
 _OF_ONE = "select count(*) from tenax.event where execution_id = $1"
 
@@ -49,7 +49,7 @@ class Found:
     many: list[Rates] = field(default_factory=list)
     starts: dict[str, list[float]] = field(default_factory=lambda: {"none": [], "many": []})
     looks: dict[str, list[list[float]]] = field(default_factory=lambda: {verb: [] for verb in _VERBS})
-    """Of each verb, round by round: the milliseconds of each look."""
+    """The milliseconds of each read, by kind and round."""
 
 
 async def measure(arena: Arena, plan: Plan) -> list[Figure]:
@@ -111,7 +111,7 @@ async def _filled(arena: Arena, plan: Plan) -> AsyncIterator[tuple[Round, Sequen
 
 
 async def _open_some(round_: Round) -> None:
-    """Executions that stay open: they wait for a retry tomorrow."""
+    """Submits executions that stay open, since they wait for a retry tomorrow."""
     async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
         await engine.submit([Submission(source=workflows.WAITING)] * _OPEN)
         left = _OPEN
@@ -122,7 +122,7 @@ async def _open_some(round_: Round) -> None:
 
 
 async def _looks(round_: Round, call: Verb, ids: Sequence[int]) -> list[float]:
-    """Milliseconds of each look at an execution picked at random."""
+    """Returns the milliseconds of each read of an execution picked at random."""
     took: list[float] = []
     async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
         for execution_id in random.sample(ids, _WARM_UP):

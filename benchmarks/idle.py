@@ -1,4 +1,4 @@
-"""A hundred workers with nothing to do: what their requests and heartbeats cost the server, and PostgreSQL."""
+"""Measures what the requests and heartbeats of a hundred idle workers cost the server and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SETTLING_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Found:
-    """Percent of a core, window by window."""
+    """Holds the percent of a core, window by window."""
 
     server: list[float] = field(default_factory=list)
     postgres: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Many workers with nothing to do, in one process, each with its own connections to the server, until SIGTERM."""
+"""Runs many idle workers in one process, each with its own connections to the server, until SIGTERM."""
 
 from __future__ import annotations
 

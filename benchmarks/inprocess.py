@@ -1,4 +1,4 @@
-"""Tenax in one's own process: an engine and a worker that speak without HTTP, until SIGTERM. Run as a process."""
+"""Runs an engine and a worker that speak without HTTP in one process, until SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchmarks import workflows
 from benchmarks.gate import wait_at_gate
 from benchmarks.load import submit_steadily
 from tenax.cli.process.parent import under_supervision
-from tenax.collector import collect_rarely
 from tenax.embed import local_worker, open_engine
 from tenax.settings import load_settings
+from tenax.worker.collector import collect_rarely
 
 
 async def work(options: argparse.Namespace) -> None:
-    """With a rate it also submits; else it works off what is there, and whatever comes."""
+    """Runs the engine and the worker. With a rate, it also submits executions."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with open_engine(load_settings()) as engine:

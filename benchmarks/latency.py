@@ -1,4 +1,4 @@
-"""From the start of the submit call to the start of the task's function, at a steady rate."""
+"""Measures the time from the start of the submit call to the start of the task's function, at a steady rate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _figures(tails: dict[str, list[Tail]]) -> list[Figure]:
 
 
 async def _waits(arena: Arena, plan: Plan, contestant: Contestant) -> list[float]:
-    """What the tasks returned. Those of the first second are the warm-up."""
+    """Returns the waits that the tasks returned, without those of the first second, which are the warm-up."""
     async with arena.round() as round_:
         await contestant.steady(round_, "STAMPED", rate=RATE, seconds=plan.seconds + 1)
         await round_.until_none_open(60)

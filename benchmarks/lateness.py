@@ -1,4 +1,4 @@
-"""How late a retry starts: `action_started` of the next attempt, less the `available_at` that was promised; from the events."""
+"""Measures how late retries start, from the events: `action_started` of the next attempt, minus the promised `available_at`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ select extract(epoch from s.at - (r.data ->> 'available_at')::timestamptz)::doub
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Many jobs that fail twice, all at once."""
+    """Describes a round of many jobs that fail twice at the same time."""
 
     seconds: float
     late: Tail
@@ -108,7 +108,7 @@ async def _burst(arena: Arena, plan: Plan, contestant: Contestant) -> Burst:
 
 
 async def late_retries(round_: Round, *, retries: int) -> Tail:
-    """Of all executions of the round; there must be as many retries as expected."""
+    """Returns the lateness of all retries of the round. Raises an error if their number is not the expected one."""
     found = [row["late"] for row in await round_.connection.fetch(_LATENESS)]
     assert len(found) == retries, f"{len(found)} retries where {retries} were expected"
     assert min(found) >= 0, "a retry started before its time"

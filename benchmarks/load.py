@@ -1,4 +1,4 @@
-"""Submissions: as many as wanted at once, or at a steady rate whatever the answers take."""
+"""Submits jobs: all at once, or at a steady rate that does not depend on the answers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ async def submit_all(submit: Submit, source: str, jobs: int, *, batch: int) -> f
 
 
 async def submit_steadily(submit: Submit, source: str, *, rate: float, seconds: float, stamped: bool) -> int:
-    """An open loop: the n-th call starts at its time, also if the one before has not been answered.
+    """Submits in an open loop: the n-th call starts at its time, even if the one before has not been answered.
 
-    One more job goes ahead of them: it brings the definition. Returns how many there were, that one included.
+    One more job goes first and stores the definition. Returns the number of jobs, including that one.
     """
     loop = asyncio.get_running_loop()
 

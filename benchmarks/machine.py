@@ -1,4 +1,4 @@
-"""The machine that the figures are true of."""
+"""Describes the machine on which the figures were measured."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _processor() -> str:
 
 
 async def _commit_milliseconds(arena: Arena) -> float:
-    """One small transaction after the other: what the disk and the round trip take, whatever is built on them."""
+    """Returns the milliseconds of one small transaction: the time of the disk and of the round trip."""
     async with arena.round() as round_:
         connection: Any = await asyncpg.connect(round_.url)
         times = []

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.page RESULT.json ...`: writes "One run" of docs/benchmarks.md from one or more results.
+"""Writes "One run" of docs/benchmarks.md from one or more results: `python -m benchmarks.page RESULT.json ...`.
 
-Measures may have been run alone: of a measure that is in several results, the last one counts.
+Each measure may have been run alone. If a measure is in several results, the last one counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OF_THE_MOMENT = ("load_average_before", "durable_commit_ms")
 
 
 class PageError(Exception):
-    """The page cannot be written: what is wrong, and what helps."""
+    """The page cannot be written. The message says why and what to do."""
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def read(file: Path) -> Run:
 
 
 def written_into(page: str, text: str, file: Path = PAGE) -> str:
-    """The page with the text between its two comments."""
+    """Returns the page with the text between its two comments."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -64,7 +64,7 @@ def written_into(page: str, text: str, file: Path = PAGE) -> str:
 
 
 def section(runs: Sequence[Run], images: Sequence[str] = ()) -> str:
-    """The machine, the marks with the command of each, the plots, and all figures."""
+    """Returns the section: the machine, the marks with their commands, the plots, and all figures."""
     figures = _newest(runs)
     parts = [
         "The machine:",
@@ -98,7 +98,7 @@ def _newest(runs: Sequence[Run]) -> list[Figure]:
 
 
 def _machines(runs: Sequence[Run]) -> str:
-    """Once, if all ran on the same; what changes from run to run stands with each run."""
+    """Describes the machines: once if all runs were on the same one, with the differences between the runs."""
     lasting = [_without(run.machine, _OF_THE_MOMENT) for run in runs]
     if any(machine != lasting[0] for machine in lasting):
         return "\n\n".join(f"started: {run.started}\n{machine_lines(run.machine)}" for run in runs)

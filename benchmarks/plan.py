@@ -1,4 +1,4 @@
-"""How much is run: the whole measure, or a short one that only shows that it works."""
+"""Says how much is run: the whole measure, or a short one that only shows that it works."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Plan:
     waiting: int = 1_000_000
     events: int = 10_000_000
     driven: int = 10_000
-    """Jobs of a round in which the bench itself drives an engine."""
+    """The number of jobs of a round in which the bench itself drives an engine."""
     scaled: int = 10_000
     idle_seconds: float = 20.0
     begun: float = field(default_factory=time.monotonic)

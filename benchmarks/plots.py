@@ -1,4 +1,4 @@
-"""Plots of a run as SVG, written by hand: bars with their spread, and the marks as ratios."""
+"""Plots a run as SVG: bars with their spread, and the marks as ratios."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.report import Figure, Mark, Run, marked, measured, number, title
 
 WIDTH = 860
 BAR_WIDTH = 640
-"""Of the longest bar; its value stands to the right of it."""
+"""Pixels of the longest bar. Its value is printed to the right of it."""
 _LEFT, _TOP, _ROW, _BAR = 16, 58, 42, 14
 _BLUE, _GREEN, _RED, _DARK, _GREY = "#3b6fb6", "#3a8f5c", "#c0453b", "#222222", "#8a8a8a"
 _MOST_TIMES = 3.0
-"""A mark passed by more than this fills the whole width: the others must stay readable."""
+"""The largest ratio that is drawn to scale. A larger one fills the whole width, so that the others stay readable."""
 _UNITS_IN_FILE_NAMES = {"/s": "per-second", "µs": "us"}
 
 
@@ -30,7 +30,7 @@ class Bar:
 
 
 def plots(run: Run) -> dict[str, str]:
-    """The plots of a run by their names: one for each measure and unit with something to compare, and one of the marks."""
+    """Returns the plots of a run by name: one for each measure and unit with several figures, and one of the marks."""
     found: dict[str, str] = {}
     for measure in dict.fromkeys(figure.measure for figure in run.figures):
         by_unit = _comparable([figure for figure in run.figures if figure.measure == measure])
@@ -43,7 +43,7 @@ def plots(run: Run) -> dict[str, str]:
 
 
 def _comparable(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
-    """Figures of one unit can stand in one plot; ratios and counts are no unit."""
+    """Returns whether figures with this unit can share a plot. Ratios and counts cannot."""
     by_unit: dict[str, list[Figure]] = {}
     for figure in figures:
         if figure.unit:
@@ -56,7 +56,7 @@ def _bar(figure: Figure) -> Bar:
 
 
 def _ratio(figure: Figure) -> Bar | None:
-    """Over one: reached. A mark of zero has no ratio."""
+    """Returns the ratio to the mark, which is at least one if the mark is reached. A mark of zero has none."""
     if figure.mark is None or figure.mark.limit == 0:
         return None
     values = [times_the_mark(figure.mark, value) for value in (figure.value, *figure.rounds)]
@@ -75,7 +75,7 @@ def times_the_mark(mark: Mark, value: float) -> float:
 
 
 def bars(heading: str, rows: Sequence[Bar], *, line_at: float | None = None) -> str:
-    """Horizontal bars, each under its label, all on one scale from zero. The whisker goes from the least to the most."""
+    """Draws horizontal bars under their labels, on one scale from zero. The whisker reaches from the least to the largest value."""
     largest = max(*(row.most for row in rows), line_at or 0.0) or 1.0
     scale = BAR_WIDTH / largest
     height = _TOP + _ROW * len(rows) + 8
@@ -89,7 +89,7 @@ def bars(heading: str, rows: Sequence[Bar], *, line_at: float | None = None) -> 
     for n, row in enumerate(rows):
         top = _TOP + n * _ROW
         parts += _row(row, top, scale, clear_of=line_at or 0.0)
-        if line_at is not None:  # across the bar, not through the words
+        if line_at is not None:  # the whisker crosses the bar and not the text
             x = _LEFT + line_at * scale
             parts.append(_line(x, top + 14, x, top + 18 + _BAR, _DARK, dash="3 2"))
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -106,7 +106,7 @@ def _row(row: Bar, top: float, scale: float, *, clear_of: float) -> list[str]:
         parts.append(_line(left, middle, right, middle, _DARK))
         parts += [_line(x, middle - 4, x, middle + 4, _DARK) for x in (left, right)]
     words = _LEFT + max(row.most, row.value, clear_of) * scale + 8
-    if words + 6.2 * len(row.text) > WIDTH:  # no room beside the bar: inside it
+    if words + 6.2 * len(row.text) > WIDTH:  # the value is inside the bar if there is no room beside it
         parts.append(
             _text(_LEFT + row.least * scale - 8, y + 11, row.text, size=12, fill="#ffffff", anchor="end")
         )

@@ -1,4 +1,4 @@
-"""How much of a processor core processes take, and how much memory; read from /proc."""
+"""Reads from /proc how much of a processor core and how much memory processes take."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def seconds_of(pid: int) -> float:
-    """Of this process alone, since its start."""
+    """Returns the processor seconds of this process alone, since its start."""
     user, system, _, _ = _times(pid)
     return user + system
 
 
 def seconds_of_family(parent: int) -> float:
-    """Of a process and its children, those that have ended included."""
+    """Returns the processor seconds of a process and of all its children, including ended ones."""
     alive = 0.0
     for child in _children(parent):
-        with contextlib.suppress(FileNotFoundError):  # it has just ended: its parent has its times
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # the process has just ended, and its parent has its times
             alive += seconds_of(child)
     return alive + sum(_times(parent))
 
 
 async def postmaster_of(connection: Any) -> int | None:
-    """The process that all others of this PostgreSQL were started by; none, if it runs on another machine."""
+    """Returns the main process of this PostgreSQL. Returns None if it runs on another machine."""
     return _postmaster(await connection.fetchval("select pg_backend_pid()"))
 
 
@@ -47,13 +49,13 @@ def megabytes_of(pid: int, name: str = "VmRSS") -> float:
 
 
 def _times(pid: int) -> tuple[float, float, float, float]:
-    """User and system seconds of the process, and of its children that have ended."""
+    """Returns the user and system seconds of the process, and of its ended children."""
     user, system, children_user, children_system = (int(one) / _TICKS for one in _fields(pid)[11:15])
     return user, system, children_user, children_system
 
 
 def _fields(pid: int) -> list[str]:
-    """What /proc has on it after its name, which may hold spaces."""
+    """Returns the fields of /proc/PID/stat after the name, which may contain spaces."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 

@@ -1,4 +1,4 @@
-"""The raw limit: what a bare loop of batches gets out of PostgreSQL with the same driver, durably, with three event rows a job.
+"""Measures the raw limit: a bare loop of durable batches on PostgreSQL with the same driver, with three event rows per job.
 
 Run as a process: claims batches of 100 and completes them, the claim of the next batch overlapping the completion of the
 last on a second connection. It has no retries, no graph, no leases: nothing that Tenax is for.

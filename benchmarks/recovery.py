@@ -1,4 +1,4 @@
-"""Recovery at start-up, and one sweep: with no history, and with much of it. The open executions alone should count."""
+"""Measures recovery at start-up and one sweep, without and with much history. Only the open executions should count."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _figures(what: str, found: dict[int, list[float]]) -> list[Figure]:
 
 
 async def _once(round_: Round) -> tuple[float, float]:
-    """Seconds of a start-up, and of a sweep: each the median of several."""
+    """Returns the seconds of a start-up and of a sweep, each the median of several."""
     settings = load_settings({"database_url": round_.url}, env={})
     async with Database.open(settings) as database:
 
@@ -72,7 +72,7 @@ async def _once(round_: Round) -> tuple[float, float]:
 
 
 async def _fill(round_: Round, plan: Plan, finished: int) -> None:
-    """The history, and then what is open: some of it leased, some with its first step done, most of it queued."""
+    """Makes the history and the open executions: some are leased, some have their first step done, and most are queued."""
     async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
         [model] = await engine.submit([Submission(source=workflows.HISTORY)])
         for _ in range(2):

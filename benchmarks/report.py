@@ -1,4 +1,4 @@
-"""The figures of a run as a table for people and as a document for programs."""
+"""Holds the figures of a run, and writes them as a table for people and as a document for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEAR = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a figure should reach."""
+    """Says what a figure should reach."""
 
     bound: Literal["at least", "at most"]
     limit: float
@@ -22,13 +22,13 @@ class Mark:
         return value >= self.limit if self.bound == "at least" else value <= self.limit
 
     def is_near(self, value: float) -> bool:
-        """So close that a few rounds more could tip it. A mark of zero is met or not: rounds do not help it."""
+        """Returns whether a value is so close to the mark that a few more rounds could change the verdict. Never for a mark of zero."""
         return self.limit != 0 and abs(value - self.limit) <= NEAR * abs(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured quantity: a value for each round."""
+    """Holds one measured quantity, with a value for each round."""
 
     measure: str
     name: str
@@ -47,7 +47,7 @@ class Figure:
 
     @property
     def command(self) -> str:
-        """What measures it again, alone."""
+        """Returns the command that measures it again, alone."""
         return f"make bench ONLY={self.measure}"
 
     @property
@@ -86,7 +86,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All figures of one run, and the machine they are true of."""
+    """Holds all figures of one run, and the machine."""
 
     started: str
     machine: Mapping[str, Any]
@@ -111,12 +111,12 @@ HEADER = ("measure", "what", "median", "spread", "mark", "reached", "command")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """All figures, as Markdown: it can be read as it is, and pasted into the docs."""
+    """Returns all figures as a table in Markdown."""
     return markdown([HEADER, *(_row(figure) for figure in figures)])
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """The first row is the heading. All lines are of one width."""
+    """Formats rows as Markdown. The first row is the heading. All lines have the same width."""
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
@@ -157,7 +157,7 @@ def verdict(figure: Figure) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits that mean something, and no more."""
+    """Formats a number with three significant digits."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     if abs(value) >= 10:

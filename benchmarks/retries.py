@@ -1,4 +1,4 @@
-"""Jobs that fail twice, with a fixed delay of 1 s: retries per second, from the first start to the last end, beside the peers."""
+"""Measures jobs that fail twice, with a fixed delay of 1 s: retries per second, from the first start to the last end, beside the peers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE = 300.0
 @dataclass(frozen=True, slots=True)
 class Burst:
     rate: float
-    """Retries per second."""
+    """The retries per second."""
     late: Tail
 
 

@@ -1,4 +1,4 @@
-"""A restart of all servers and workers one after the other, and the kill of a worker, under a steady load."""
+"""Measures a restart of all servers and workers one after the other, and the kill of a worker, under a steady load."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _HELD = "select count(*) from tenax.item where state = 'leased' and worker = $1"
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """What a restart of everything did to the load."""
+    """Records the effect of a rolling restart on the load."""
 
     submitted: int
     not_completed: int
     counted: int
     handed_back: int
     gap: float
-    """Seconds between two completions, at most."""
+    """The most seconds between two completions."""
     seconds: float
     before: Tail
     during: Tail
@@ -61,7 +61,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What the kill of a worker did to it."""
+    """Records the effect of the kill of a worker on the load."""
 
     held: int
     not_completed: int
@@ -175,12 +175,12 @@ async def _kill(arena: Arena) -> Kill:
 
 
 async def _ends(round_: Round) -> list[tuple[float, float]]:
-    """Of each completed execution: when it ended, and when it was to be submitted."""
+    """Returns for each completed execution when it ended, and when it was due to be submitted."""
     return [(row["ended"], row["submitted"]) for row in await round_.connection.fetch(_ENDS)]
 
 
 class _Crew:
-    """The servers and workers of a round, each at its address or under its name through all restarts."""
+    """Runs the servers and workers of a round. Each keeps its address or its name through all restarts."""
 
     def __init__(self, round_: Round) -> None:
         self._round = round_
@@ -229,7 +229,7 @@ async def _crew(round_: Round) -> AsyncIterator[_Crew]:
 
 
 class _Load:
-    """An open loop: the n-th submission starts at its time. One that gets no answer is made again, under the same key."""
+    """Submits in an open loop: the n-th submission starts at its time. It is repeated with the same key until it is answered."""
 
     def __init__(self, url: str) -> None:
         self.submitted = 0
@@ -257,7 +257,7 @@ class _Load:
 
 @contextlib.asynccontextmanager
 async def _load(url: str) -> AsyncIterator[_Load]:
-    """The load, for as long as the block lasts; at its end all of it has been accepted."""
+    """Runs the load during the block. At its end, all submissions have been accepted."""
     load = _Load(url)
     async with asyncio.timeout(10 * _PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(load.run())

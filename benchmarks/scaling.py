@@ -1,4 +1,4 @@
-"""More servers and more workers on one PostgreSQL: throughput, deadlocks, and what the sessions of PostgreSQL wait for."""
+"""Measures several servers and workers on one PostgreSQL: throughput, deadlocks, and what the sessions of PostgreSQL wait for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenax.store.connect import connect
 MEASURE = "scaling"
 SLOTS = 200
 WARM_UP = 100
-"""Jobs for each worker before anything is timed."""
+"""Jobs of each worker before the time is measured."""
 NOT_LESS = Mark("at least", 0.85)
 NONE = Mark("at most", 0)
 _PATIENCE = 120.0
@@ -57,12 +57,12 @@ class Seen:
     rate: float
     deadlocks: int
     processor: float
-    """Microseconds of a core for one job, of all processes."""
+    """Microseconds of a core that all processes take for one job."""
     waits: Counter[str]
-    """What sessions were seen to wait for, `Lock:tuple` for example; `working`: for nothing."""
+    """Counts what sessions waited for, for example `Lock:tuple`. `working` counts sessions that did not wait."""
 
     def share(self, kind: str) -> float:
-        """Percent of the busy sessions that waited for something of this kind."""
+        """Returns the percent of the busy sessions that waited for something of this kind."""
         some = sum(count for name, count in self.waits.items() if name.startswith(f"{kind}:"))
         return 100 * some / max(1, self.waits.total())
 
@@ -100,7 +100,7 @@ def figures(found: dict[Crew, list[Seen]]) -> list[Figure]:
 
 
 def beside_fewer(rates: dict[Crew, list[float]], crew: Crew) -> tuple[float, ...]:
-    """Round by round: the rate, beside the highest of those with no more servers and no more workers."""
+    """Returns for each round the rate, divided by the highest rate with at most as many servers and workers."""
     fewer = [values for other, values in rates.items() if other.has_fewer_than(crew)]
     return tuple(rate / max(others) for rate, *others in zip(rates[crew], *fewer, strict=True))
 
@@ -116,7 +116,7 @@ def _shares(found: dict[Crew, list[Seen]]) -> list[Figure]:
 
 
 async def _work(arena: Arena, plan: Plan, crew: Crew) -> Seen:
-    """Workers that have been at work already are paused while the jobs are submitted, and go on together."""
+    """Pauses workers that have already worked while the jobs are submitted, and then resumes them together."""
     async with arena.round() as round_:
         servers = [await start_server(round_) for _ in range(crew.servers)]
         urls = [url for _, url in servers]
@@ -138,14 +138,14 @@ async def _work(arena: Arena, plan: Plan, crew: Crew) -> Seen:
             waits, seconds = await _watched(round_, warm_up + plan.scaled, since)
             await going_on
         used = _processor_seconds(postmaster, processes) - before
-        for worker in workers:  # at once: there is nothing left to hand back
+        for worker in workers:  # at once, since there is nothing left to hand back
             await round_.children.kill(worker)
         deadlocks = await round_.connection.fetchval(_DEADLOCKS)
         return Seen(plan.scaled / seconds, deadlocks, 1e6 * used / plan.scaled, waits)
 
 
 async def _worker(round_: Round, urls: Sequence[str], n: int) -> Child:
-    """Each begins with another server, and knows them all."""
+    """Starts a worker. Each begins with another server, and knows them all."""
     turned = [*urls[n % len(urls) :], *urls[: n % len(urls)]]
     options = ("--slots", str(SLOTS), "--name", f"w{n}", "--server", ",".join(turned))
     return await round_.children.start("worker", "tenax", "worker", "benchmarks.tasks", *options)
@@ -161,7 +161,7 @@ def _processor_seconds(postmaster: int | None, processes: Sequence[Child]) -> fl
 
 
 async def _watched(round_: Round, jobs: int, since: datetime) -> tuple[Counter[str], float]:
-    """What the sessions waited for until the work was done, and how long that took."""
+    """Returns what the sessions waited for until the work was done, and how long that took."""
     waits: Counter[str] = Counter()
 
     async def look() -> None:

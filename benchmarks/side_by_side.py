@@ -1,4 +1,4 @@
-"""Two databases, one empty and one full, driven in turn: what the full one costs."""
+"""Drives an empty and a full database in turn, to measure what the full one costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_SLOWER = Mark("at least", 0.85)
 async def in_turn(
     plan: Plan, measure: str, n: int, sides: tuple[tuple[Round, str, list[Rates]], ...]
 ) -> None:
-    """One round on both databases; which one is first changes from round to round. Round 0 is not kept."""
+    """Runs one round on both databases. The first one changes from round to round. Round 0 is not kept."""
     for round_, name, found in sides if n % 2 else reversed(sides):
         await round_.settle()
         async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
@@ -29,7 +29,7 @@ async def in_turn(
 
 
 def beside(measure: str, what: str, other: str, ours: list[Rates], reference: list[Rates]) -> list[Figure]:
-    """The rates of both, and the ratios that are not to fall."""
+    """Returns the figures of the rates of both, and of the ratios that should not fall."""
     figures = []
     for verb, part in (("submit", "submitted"), ("lease and report", "worked")):
         mine, theirs = ([getattr(rates, part) for rates in side] for side in (ours, reference))

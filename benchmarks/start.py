@@ -1,4 +1,4 @@
-"""How long the command line takes to answer and to run a small file, and how much memory a worker takes."""
+"""Measures how long the command line takes to answer and to run a small file, and how much memory a worker takes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _figures(helps: list[float], runs: list[float], memory: list[tuple[float, fl
 
 
 def _seconds(folder: Path, *arguments: str) -> float:
-    """Of a command of Tenax, with a database of its own in the folder."""
+    """Returns the seconds of a command of Tenax, with a database of its own in the folder."""
     tenax = Path(sys.executable).with_name("tenax")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TENAX_")}
     environment |= {"TENAX_HOME": str(folder / "home"), **environment_for_child()}
@@ -83,7 +83,7 @@ def _seconds(folder: Path, *arguments: str) -> float:
 
 
 async def _memory(arena: Arena) -> tuple[float, float]:
-    """Of one worker with 500 slots: when it has registered, and after some work."""
+    """Returns the memory of one worker with 500 slots, when it has registered and after some work."""
     async with arena.round() as round_:
         _, url = await start_server(round_)
         worker = await start_worker(round_)

@@ -1,4 +1,4 @@
-"""Percentiles, medians and spread: all that is done with measured numbers."""
+"""Computes percentiles, medians and spread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The nearest rank: always a value that was measured, never one between two."""
+    """Returns the percentile by the nearest rank, which is always a measured value."""
     if not values:
         raise ValueError("no values")
     if not 0 <= percent <= 100:
@@ -19,7 +19,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle; of an even number of rounds, halfway between the two middle ones."""
+    """Returns the median. For an even number of values, it is halfway between the two middle ones."""
     if not values:
         raise ValueError("no values")
     ordered = sorted(values)
@@ -28,19 +28,19 @@ def median(values: Sequence[float]) -> float:
 
 
 def ratios(values: Sequence[float], references: Sequence[float]) -> tuple[float, ...]:
-    """Round by round: what slows one round of a machine slows its neighbour too, and cancels out."""
+    """Returns the ratios round by round. Slow phases of the machine affect neighbouring rounds alike, and cancel out."""
     return tuple(value / reference for value, reference in zip(values, references, strict=True))
 
 
 def longest_gap(moments: Sequence[float], begun: float, over: float) -> float:
-    """The longest time without any of the moments, from the beginning to the end."""
+    """Returns the longest time without any of the moments, between the beginning and the end."""
     inside = [begun, *sorted(moment for moment in moments if begun < moment < over), over]
     return max(later - earlier for earlier, later in pairwise(inside))
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The distribution of a wait, in milliseconds."""
+    """Holds the distribution of a wait, in milliseconds."""
 
     p50: float
     p99: float

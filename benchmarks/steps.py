@@ -1,4 +1,4 @@
-"""Executions of five steps in sequence: steps per second, beside executions of one step."""
+"""Measures executions of five steps in sequence: steps per second, beside executions of one step."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _figures(one: dict[str, list[float]], five: dict[str, list[float]]) -> list[
 
 
 async def _rate(arena: Arena, contestant: Contestant, source: str, executions: int, steps: int) -> float:
-    """Steps per second."""
+    """Returns the steps per second."""
     async with arena.round() as round_:
         await contestant.fill(round_, source, executions)
         return executions * steps / await seconds_worked(round_, contestant, executions, _PATIENCE)

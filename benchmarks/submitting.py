@@ -1,4 +1,4 @@
-"""Submissions over HTTP in one batch of 1,000: those that name a stored workflow, beside those that bring its source."""
+"""Measures submissions over HTTP in a batch of 1,000 that name a stored workflow, beside those with the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH = 1_000
 BY_SOURCE = "with the source"
 BY_NAME = "by the name of a stored workflow"
 BY_NAME_OF_SOURCE = Mark("at least", 0.9)
-_BATCHES = 10  # of each kind in a round, in turns
+_BATCHES = 10  # batches of each kind in a round, in turns
 
 
 async def measure(arena: Arena, plan: Plan) -> list[Figure]:
@@ -38,7 +38,7 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
 
 
 async def _round(arena: Arena) -> dict[str, float]:
-    """Returns the submissions per second. The kinds take turns, so that both meet the same tables."""
+    """Returns the submissions per second. The kinds take turns, so that both have the same tables."""
     kinds = {
         BY_SOURCE: [Submission(source=workflows.NOOP)] * BATCH,
         BY_NAME: [Submission(workflow="bench-noop")] * BATCH,

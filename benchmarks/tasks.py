@@ -1,4 +1,4 @@
-"""The tasks that the measures run: as little as can be."""
+"""Defines the tasks that the measures run. They do as little as possible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def noop() -> None:
 
 @task
 async def waited(submitted: float) -> float:
-    """How long after its submission it started: both clocks are this machine's."""
+    """Returns the seconds from the submission to the start. Both times are of this machine's clock."""
     return time.time() - submitted
 
 
@@ -29,7 +29,7 @@ async def fails(times: int, ctx: TaskContext) -> int:
 
 @task
 async def fails_some(n: int, ctx: TaskContext) -> int:
-    """One in twenty fails once."""
+    """Fails the first attempt of one item in twenty."""
     if n % 20 == 0 and ctx.attempt == 1:
         raise ConnectionError("not yet")
     return n

@@ -1,4 +1,4 @@
-"""No-op executions of one step per second, from the first lease to the last completion, beside the raw limit and the peers."""
+"""Measures no-op executions of one step per second, from the first lease to the last completion, beside the raw limit and the peers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A million retries that wait for their time: submit, and lease and report, beside the same with none."""
+"""Measures submissions, leases and reports beside a million waiting retries, and without them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
 
 @contextlib.asynccontextmanager
 async def _filled(arena: Arena, plan: Plan) -> AsyncIterator[Round]:
-    """A database with one retry that waits, made by running it, and as many copies of it as wanted."""
+    """Fills a database with one waiting retry, made by running it, and copies of it."""
     async with arena.round() as round_:
         async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
             [model] = await engine.submit([Submission(source=workflows.WAITING)])

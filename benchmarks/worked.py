@@ -1,4 +1,4 @@
-"""How long a contestant worked: from the first lease to the last end, by the database's clock."""
+"""Measures how long a contestant worked: from the first lease to the last end, by the database's clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EVER = datetime.min.replace(tzinfo=UTC)
 
 
 async def seconds_worked(round_: Round, contestant: Contestant, executions: int, patience: float) -> float:
-    """Starts the workers on what is there, and waits for the end of all of it."""
+    """Starts the workers and waits until all jobs have ended. Returns the seconds."""
     await contestant.work(round_)
     return await seconds_until_done(round_, executions, patience)
 
@@ -20,7 +20,7 @@ async def seconds_worked(round_: Round, contestant: Contestant, executions: int,
 async def seconds_until_done(
     round_: Round, executions: int, patience: float, *, since: datetime = _EVER
 ) -> float:
-    """The same where workers are at work already, from the first lease since then. All executions must be completed."""
+    """Returns the seconds from the next lease to the last end, if the workers are running already. All executions must complete."""
     ended = await round_.until_none_open(patience)
     completed = await round_.connection.fetchval(
         "select count(*) from tenax.execution where state = 'completed'"

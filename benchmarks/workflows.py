@@ -1,4 +1,4 @@
-"""The definitions that the measures run. All tasks are in `benchmarks.tasks`."""
+"""Holds the definitions that the measures run. Their tasks are in `benchmarks.tasks`."""
 
 from __future__ import annotations
 

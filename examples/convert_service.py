@@ -1,6 +1,6 @@
-"""The service of `convert.yaml`. It takes documents, calls back later, and ends after its first success.
+"""Runs the service of `convert.yaml`. It takes documents, calls back later, and ends after its first success.
 
-How a service does it that stays, and posts again where nobody answers: docs/callbacks.md.
+docs/callbacks.md shows a service that keeps running, and repeats a callback that gets no answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 BUSY = {"success": False, "failure": {"class": "transient", "message": "out of disk"}}
-SEEN: set[str] = set()  # receipts: that of a work item is the same in all its attempts
+SEEN: set[str] = set()  # receipts that were seen; all attempts of a work item have the same receipt
 
 
 class Service(BaseHTTPRequestHandler):

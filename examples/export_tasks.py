@@ -1,4 +1,4 @@
-"""The tasks of `export.yaml`; in life they would ask a service."""
+"""Defines the tasks of `export.yaml`. Real tasks would call a service."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def start() -> dict[str, str]:
 
 @task
 def look(job: str, seen: int) -> dict[str, Any]:
-    """A job that gets on by 40 % between two looks."""
+    """Reports the progress of a job, which gains 40 % between two calls."""
     percent = min(seen + 40, 100)
     return {"job": job, "percent": percent, "state": "done" if percent == 100 else "busy"}
 
 
 @task
 def fetch_page(job: str, cursor: int, rows: list[str], ctx: TaskContext) -> dict[str, Any]:
-    """A page that fails is fetched again; those before it are not."""
+    """Fetches one page. A page that fails is fetched again, and earlier pages are not."""
     if ctx.attempt == 2:
         raise ConnectionError(f"the page of {job} from row {cursor} on did not arrive")
     after = cursor + _PAGE

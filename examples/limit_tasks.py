@@ -1,4 +1,4 @@
-"""The tasks of `limits.yaml`."""
+"""Defines the tasks of `limits.yaml`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax import task
 
 @task
 def call(customer: str) -> dict[str, Any]:
-    """Stands for a request to the payment service, which takes a while."""
+    """Simulates a request to the payment service, which takes a while."""
     began = time.time()
     time.sleep(0.2)
     return {"customer": customer, "began": began, "ended": time.time()}
@@ -18,7 +18,7 @@ def call(customer: str) -> dict[str, Any]:
 
 @task
 def most_at_once(payments: list[dict[str, Any]], refund: dict[str, Any]) -> dict[str, int]:
-    """When a call begins, how many run: of all, and of its own customer."""
+    """Returns the most calls that ran at the same time, of all customers and of one customer."""
     calls = [*payments, refund]
     of_all, of_one_customer = 0, 0
     for one in calls:

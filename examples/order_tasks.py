@@ -1,4 +1,4 @@
-"""The tasks of `order.yaml`: the ways in which a task can end."""
+"""Defines the tasks of `order.yaml`, which show the ways in which a task can end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tenax import Fatal, NotCompleted, Retry, Snooze, TaskContext, task
 
 @task
 async def pay(order: dict[str, Any], ctx: TaskContext) -> dict[str, Any]:
-    """The receipt is the same in every attempt: a payment service that is given it charges once."""
+    """Charges an order. The receipt is the same in every attempt, so a payment service that gets it charges only once."""
     if order["amount"] <= 0:
-        raise Fatal("nothing to pay: trying again would not help")
+        raise Fatal("nothing to pay: a retry would not help")
     if ctx.attempt == 1:
         raise Retry("the payment service is busy", after="2s")
     ctx.logger.info("charged %s", order["amount"])
@@ -20,7 +20,7 @@ async def pay(order: dict[str, Any], ctx: TaskContext) -> dict[str, Any]:
 
 @task
 def reserve(order_id: int, ctx: TaskContext) -> dict[str, Any]:
-    """A snooze waits without using up an attempt."""
+    """Reserves an order. A snooze waits without using up an attempt."""
     if ctx.attempt == 1:
         raise Snooze("10s")
     return {"order": order_id, "shelf": "B7"}
@@ -28,7 +28,7 @@ def reserve(order_id: int, ctx: TaskContext) -> dict[str, Any]:
 
 @task
 def ship(order_id: int, receipt: str, ctx: TaskContext) -> dict[str, Any]:
-    """`NotCompleted` says: no fault of anyone, but run me again. It counts."""
+    """Ships an order. `NotCompleted` means that nothing failed, but the task must run again. The attempt counts."""
     if ctx.attempt == 1:
         raise NotCompleted("the parcel is not packed yet")
     return {"parcel": f"P-{order_id}", "receipt": receipt}

@@ -1,4 +1,4 @@
-"""The task of `summary.yaml`. Its models are no models: the small one repeats what it was given."""
+"""Defines the task of `summary.yaml`. Its models are simulated: the small one returns its input unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of `thumbnails.yaml`."""
+"""Defines the tasks of `thumbnails.yaml`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax import Fatal, TaskContext, task
 def shrink(photo: str, ctx: TaskContext) -> str:
     name, _, kind = photo.rpartition(".")
     if kind == "txt":
-        raise Fatal(f"{photo} is no picture: trying again would not help")
+        raise Fatal(f"{photo} is not a picture: a retry would not help")
     if kind == "raw" and ctx.attempt == 1:
         raise ConnectionError("the service that reads raw pictures is busy")
     return f"{name}-small.jpg"
@@ -19,7 +19,7 @@ def shrink(photo: str, ctx: TaskContext) -> str:
 
 @task
 def make_album(thumbnails: list[str | None], failures: list[dict[str, Any]]) -> dict[str, Any]:
-    """`item` of a failure is the place in the list, from 0."""
+    """Makes an album of the thumbnails. `item` of a failure is its number in the list, from 0."""
     return {
         "pages": [name for name in thumbnails if name is not None],
         "left_out": [f"number {one['item'] + 1}: {one['message']}" for one in failures],

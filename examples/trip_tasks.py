@@ -1,4 +1,4 @@
-"""The tasks of `trip.yaml`: booking, and taking it back."""
+"""Defines the tasks of `trip.yaml`, which book and cancel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def book(what: str, traveller: str) -> dict[str, str]:
 
 @task
 def cancel(booking: str, ctx: TaskContext) -> dict[str, str]:
-    """It may run more than once, as any task: to cancel what is cancelled must do no harm."""
+    """Cancels a booking. It may run more than once, as any task, so cancelling a cancelled booking must do no harm."""
     if booking.startswith("flight") and ctx.attempt == 1:
         raise ConnectionError("the airline does not answer")
     ctx.logger.info("cancelled %s", booking)

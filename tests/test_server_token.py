@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import UsageError
-from tenax.server_token import default_server, token_for
 from tenax.settings import load_settings
+from tenax.settings.server_token import default_server, token_for
 
 EVIL = 'server = "https://evil.test"\n'
 

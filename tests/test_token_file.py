@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tenax.credentials.token_file import keep_token, own_token, read_token, replace_token
 from tenax.errors import Unreachable, UsageError
 from tenax.settings import load_settings
 from tenax.settings.home import find_home
-from tenax.token_file import keep_token, own_token, read_token, replace_token
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_link_that_someone_laid_is_not_written_through(home: Path, tmp_path: P
 def test_one_that_others_can_read_is_not_used(home: Path) -> None:
     keep_token(home, "tenax_a")
     (home / "token").chmod(0o640)
-    with pytest.raises(UsageError, match="others than this user can read the token") as raised:
+    with pytest.raises(UsageError, match="other users can read the token") as raised:
         read_token(home)
     assert "chmod 600" in str(raised.value.remedy)
 

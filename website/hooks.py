@@ -14,7 +14,13 @@ from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+ROOT_PAGES = {
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md",
+    "SECURITY.md": "security-policy.md",  # `security.md` is a page of the docs
+}
+"""Pages of the root, and their names on the site."""
 SHIM = Path(__file__).parent / "vendor/iframe-worker/shim.js"
 SHIM_ELSEWHERE = "https://unpkg.com/iframe-worker/shim"
 SHIM_HERE = "assets/vendor/iframe-worker.js"
@@ -26,8 +32,8 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each page of the root and for each source file that some page names."""
-    for name in ROOT_PAGES:
-        files.append(File.generated(config, name, content=(ROOT / name).read_text("utf-8")))
+    for name, place in ROOT_PAGES.items():
+        files.append(File.generated(config, place, content=(ROOT / name).read_text("utf-8")))
     files.append(File.generated(config, SHIM_HERE, content=SHIM.read_text("utf-8")))
     for path in sorted(_linked_sources()):
         files.append(File.generated(config, _page_of(path), content=_source_page(path)))
@@ -37,7 +43,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turns links to files outside `docs/` into links to their pages on the site."""
     here = posixpath.dirname(page.file.src_uri)
-    base = ROOT if page.file.src_uri in ROOT_PAGES else DOCS / here
+    base = ROOT if page.file.src_uri in ROOT_PAGES.values() else DOCS / here
 
     def moved(found: re.Match[str]) -> str:
         link = found[2]
@@ -76,7 +82,7 @@ def _place(target: Path) -> str:
         )
     name = target.relative_to(ROOT).as_posix()
     if name in ROOT_PAGES:
-        return name
+        return ROOT_PAGES[name]
     return "index.md" if name == "README.md" else _page_of(target)
 
 

@@ -1,1 +1,1 @@
-"""Other job systems, each in an environment of its own, measured beside Tenax in the same run."""
+"""Measures other job systems beside Tenax in the same run, each in an environment of its own."""

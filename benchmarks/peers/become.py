@@ -1,6 +1,6 @@
-"""`python -m benchmarks.peers.become PROGRAM ARGUMENT ...`: a child of the bench that goes on as another program.
+"""Becomes another program as a child of the bench: `python -m benchmarks.peers.become PROGRAM ARGUMENT ...`.
 
-It does not outlive the bench either: what the kernel was told of the parent's death stays true after the exec.
+It ends with the bench: the kernel keeps the signal for the parent's death after the exec.
 """
 
 from __future__ import annotations

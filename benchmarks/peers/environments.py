@@ -1,4 +1,4 @@
-"""The environment of each peer: made on first use, from a file with hashes, and made anew when that file changes."""
+"""Makes the environment of each peer on first use, from a file with hashes, and again when that file changes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Say = Callable[[str], None]
 
 
 class CannotBeMade(Exception):
-    """Place and cause: why a peer is left out."""
+    """The environment of a peer cannot be made, so the peer is left out."""
 
 
 def python_of(name: str, requirements: Path, least: Version, say: Say, home: Path = HOME) -> Path:
-    """The Python of the peer's environment, which is made first if there is none or an old one."""
+    """Returns the Python of the peer's environment, which is made first if it does not exist or is out of date."""
     folder = home / name
     base = find_python(least)
     if base is None:
@@ -41,7 +41,7 @@ def python_of(name: str, requirements: Path, least: Version, say: Say, home: Pat
 
 
 def stamp_of(requirements: str, base: str) -> str:
-    """Changes with the requirements, and with the Python that the environment is made of."""
+    """Returns a stamp that changes with the requirements and with the Python of the environment."""
     return hashlib.sha256(f"{base}\n{requirements}".encode()).hexdigest()
 
 
@@ -51,7 +51,7 @@ def is_up_to_date(folder: Path, stamp: str) -> bool:
 
 
 def find_python(least: Version) -> str | None:
-    """This one if it is new enough; else the newest that answers."""
+    """Returns this Python if it is new enough, else the newest one that runs."""
     if sys.version_info[:2] >= least:
         return sys.executable
     return first_that_answers(candidates(least), least)
@@ -67,7 +67,7 @@ def candidates(least: Version) -> Iterator[str]:
 
 
 def first_that_answers(pythons: Iterable[str], least: Version) -> str | None:
-    """A name on PATH is no proof: what pyenv puts there may refuse to run."""
+    """Returns the first Python that runs. A program on PATH may not run, such as a shim of pyenv."""
     for python in pythons:
         try:
             asked = subprocess.run(
@@ -98,7 +98,7 @@ def _run(folder: Path, *command: str) -> None:
 
 
 def cause_in(words: str) -> str:
-    """The line that says what is wrong: pip's first error, else the last line."""
+    """Returns the line with the cause: pip's first error, else the last line."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
     return (errors or lines[-1:] or ["it said nothing"])[0]

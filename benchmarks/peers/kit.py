@@ -1,4 +1,4 @@
-"""What the scripts of all peers share. It runs under each peer's own Python, with nothing but the standard library.
+"""Holds what the scripts of all peers share. It runs under each peer's own Python, with only the standard library.
 
 A script is called as
     fill KIND JOBS    makes the schema and enqueues the jobs: `noop`, `fails` (twice) or `scheduled`, as far as it has them
@@ -25,22 +25,22 @@ DELAY = 1
 FAILURES = 2
 URL = os.environ.get("TENAX_DATABASE_URL", "")
 _POLL_SECONDS = 0.05
-"""The same as that of the bench for Tenax."""
+"""Seconds between two polls, as in the bench for Tenax."""
 
 Fill = Callable[[str, int], None]
 Work = Callable[[str, "Record"], None]
 Look = Callable[[], tuple[bool, int]]
-"""Whether any job is open, and how many have succeeded."""
+"""Returns whether any job is open, and how many have succeeded."""
 Watcher = Callable[[], Look]
-"""Makes the connection that is looked through."""
+"""Makes the connection and returns the function that reads through it."""
 
 
 class NotYet(Exception):
-    """What a job fails with."""
+    """The error with which a job fails."""
 
 
 class Record:
-    """What one worker process ran: the job of every start, and how late each retry was."""
+    """Records what one worker process ran: the job of every start, and how late each retry was."""
 
     def __init__(self) -> None:
         self.first: float | None = None
@@ -58,7 +58,7 @@ class Record:
             self.late.append(round(now - due, 6))
 
     def attempted(self, job: int | str, failures: int, due: float | None) -> None:
-        """An attempt of a job of the kind `fails`, after so many failures."""
+        """Records an attempt of a job of the kind `fails` after `failures` failures."""
         self.started(job, due if failures else None)
         if failures < FAILURES:
             raise NotYet("not yet")

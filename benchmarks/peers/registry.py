@@ -18,13 +18,13 @@ _FOLDER = Path(__file__).parent
 class Peer:
     name: str
     share: float
-    """Of the no-op jobs of a round."""
+    """The share of the no-op jobs of a round that the peer gets."""
     retried_share: float = 0.0
     """Of the jobs that fail; 0: it has no part in that measure. The fast ones need many: with few, most of the time would be
     the delays, which nobody can shorten."""
     python: Version = (3, 11)
     program: str | None = None
-    """What must be on the machine beside PostgreSQL; a peer that needs it keeps nothing there."""
+    """A program that must be installed beside PostgreSQL. The peer stores nothing there."""
 
     @property
     def script(self) -> Path:
@@ -36,7 +36,7 @@ class Peer:
 
     @property
     def version(self) -> str:
-        """The one that is pinned."""
+        """Returns the pinned version."""
         found = re.search(rf"^{self.name}==([^ ;\\]+)", self.requirements.read_text(), re.MULTILINE)
         if found is None:
             raise ValueError(
@@ -60,7 +60,7 @@ PEERS = (
 
 @dataclass(frozen=True, slots=True)
 class ReadyPeer:
-    """A peer whose environment is there."""
+    """Is a peer whose environment is ready."""
 
     peer: Peer
     python: Path
@@ -71,7 +71,7 @@ class ReadyPeer:
 
 
 async def ready(peers: Sequence[Peer], say: Say) -> list[ReadyPeer]:
-    """Those that can run here. Of each of the others it is said why not, and the run goes on."""
+    """Returns the peers that can run here. Says for each of the others why it cannot."""
     found = []
     for peer in peers:
         try:

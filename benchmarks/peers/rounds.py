@@ -1,4 +1,4 @@
-"""A round of a peer: its jobs are filled in, two worker processes go through the gate, and what they ran is counted."""
+"""Runs a round of a peer: enqueues its jobs, lets two worker processes through the gate, and counts what they ran."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _BROKER_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a round has shown. Times are the machine's."""
+    """Holds the result of a round. Times are of the machine's clock."""
 
     first: float
-    """The first start of a job."""
+    """The time of the first start of a job."""
     last: float
-    """The last start of one."""
+    """The time of the last start of a job."""
     ended: float
-    """When no job was open any more: up to a poll too late, as it is for Tenax."""
+    """The time at which no job was open any more, late by one poll at most, as for Tenax."""
     late: Sequence[float]
-    """Of every retry: the seconds from when it was due to its start."""
+    """The seconds from the due time to the start of every retry."""
 
     @property
     def seconds(self) -> float:
@@ -58,9 +58,9 @@ async def work(
     jobs: int,
     prepare: Callable[[], Awaitable[None]] | None = None,
 ) -> Played:
-    """The workers and one that watches, until all is done. It is an error if a job was lost or ran too often.
+    """Runs the workers and a watcher until all is done. Raises an error if a job was lost or ran too often.
 
-    What there is to prepare is done when all are at the gate.
+    All preparations are done when all processes are at the gate.
     """
     workers = [await _start(round_, ready, "work", kind) for _ in range(WORKERS)]
     watching = await _start(round_, ready, "watch")
@@ -85,7 +85,7 @@ async def _start(round_: Round, ready: ReadyPeer, *arguments: str) -> Child:
 
 
 async def _start_broker(round_: Round, program: str) -> None:
-    """A Redis of the round's own that keeps nothing: it has no port, and its socket is in the round's folder."""
+    """Starts a Redis for the round that stores nothing. It has no port, and its socket is in the round's folder."""
     socket = round_.gate.parent / "redis.sock"
     options = ("--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no")
     await round_.children.start(program, "benchmarks.peers.become", program, *options)
@@ -96,7 +96,7 @@ async def _start_broker(round_: Round, program: str) -> None:
 
 
 def last_words(child: Child) -> dict[str, Any]:
-    """The last line of what it wrote: libraries may have written before."""
+    """Returns the last line of the output, since libraries may have written lines before."""
     child.check()
     line = child.said().rstrip().rpartition("\n")[2]
     try:

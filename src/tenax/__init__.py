@@ -1,6 +1,6 @@
 """Tenax: durable workflows and tasks on PostgreSQL, whose heart is the retry.
 
-The public names are imported when they are first used, so that `import tenax` costs next to nothing.
+The public names are imported when they are first used, so that `import tenax` is quick.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenax.errors import TenaxError
     from tenax.model.wire import Submission, Submitted
-    from tenax.sdk.client import Client, SyncClient
+    from tenax.sdk.client import Client
     from tenax.sdk.context import TaskContext, context
     from tenax.sdk.outcomes import Cancelled, Fatal, NotCompleted, Retry, Snooze
+    from tenax.sdk.sync_client import SyncClient
     from tenax.sdk.task import task
 
 __version__ = "0.1.0"
@@ -44,7 +45,7 @@ _HOME = {
     "Snooze": "tenax.sdk.outcomes",
     "Submission": "tenax.model.wire",
     "Submitted": "tenax.model.wire",
-    "SyncClient": "tenax.sdk.client",
+    "SyncClient": "tenax.sdk.sync_client",
     "TaskContext": "tenax.sdk.context",
     "TenaxError": "tenax.errors",
     "context": "tenax.sdk.context",

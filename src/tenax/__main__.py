@@ -1,4 +1,4 @@
-"""`python -m tenax`: the same as the command `tenax`."""
+"""Runs the command `tenax` as `python -m tenax`."""
 
 from tenax.cli import main
 

@@ -1,4 +1,4 @@
-"""Tenax in your own process: the engine, and workers that speak to it without HTTP."""
+"""Runs Tenax in your own process: the engine, and workers that speak to it without HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenax.worker.worker import Worker
 
 
 class LocalTransport:
-    """The same interface as over HTTP, one call away."""
+    """Connects a worker to an engine in the same process."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -45,12 +45,12 @@ class LocalTransport:
         return await self._engine.heartbeat(heartbeat)
 
     async def close(self) -> None:
-        """The engine is closed by whoever opened it."""
+        """Does nothing: the engine belongs to its opener."""
 
 
 @contextlib.asynccontextmanager
 async def open_engine(settings: Settings | None = None) -> AsyncIterator[Engine]:
-    """An engine with its loops, on the database of the settings (the embedded one where none is named)."""
+    """Runs an engine with its loops, on the database of the settings or, if none is named, the embedded one."""
     settings = settings or load_settings()
     async with Database.open(settings) as database, Engine(database, settings).running() as engine:
         yield engine
@@ -58,7 +58,7 @@ async def open_engine(settings: Settings | None = None) -> AsyncIterator[Engine]
 
 @contextlib.asynccontextmanager
 async def local_worker(engine: Engine, *, name: str, **options: Any) -> AsyncIterator[Worker]:
-    """A worker within this process, drained when the block ends."""
+    """Runs a worker in this process. It is drained when the block ends."""
     worker = Worker(LocalTransport(engine), name=name, **options)
     stop = asyncio.Event()
     running = asyncio.create_task(worker.run(stop))

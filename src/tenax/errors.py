@@ -1,4 +1,4 @@
-"""One tree of errors. Each knows its HTTP status and the exit code of a command that meets it."""
+"""Defines the errors of Tenax. Each has an HTTP status, and an exit code for commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 class TenaxError(Exception):
-    """Something Tenax itself reports, in words made for the person who reads them."""
+    """Is an error that Tenax itself reports, with a message for people."""
 
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
@@ -19,7 +19,7 @@ class TenaxError(Exception):
         self.remedy = remedy
 
     def problem(self) -> dict[str, Any]:
-        """The error as the body of an HTTP answer (RFC 9457)."""
+        """Returns the error as the body of an HTTP answer (RFC 9457)."""
         body: dict[str, Any] = {
             "type": f"tenax:{self.code}",
             "title": self.message,
@@ -31,7 +31,7 @@ class TenaxError(Exception):
 
 
 class UsageError(TenaxError):
-    """A wrong flag, argument or request."""
+    """A flag, an argument or a request is wrong."""
 
     code = "usage"
     http_status = 400
@@ -39,7 +39,7 @@ class UsageError(TenaxError):
 
 
 class InvalidDefinition(TenaxError):
-    """A workflow file, or a policy, that cannot be accepted. Carries every finding at once."""
+    """A workflow file or a policy is invalid. Carries all of its findings."""
 
     code = "invalid_definition"
     http_status = 422
@@ -56,7 +56,7 @@ class InvalidDefinition(TenaxError):
 
 
 class Finding:
-    """One thing wrong at one place of a definition."""
+    """Describes one error at one place of a definition."""
 
     __slots__ = ("column", "file", "line", "message", "path")
 
@@ -92,7 +92,7 @@ class Finding:
 
 
 class InvalidInput(TenaxError):
-    """The inputs of an execution do not fit what its workflow asks for."""
+    """The inputs of an execution do not fit those that its workflow declares."""
 
     code = "invalid_input"
     http_status = 422
@@ -108,7 +108,7 @@ class NotFound(TenaxError):
 
 
 class Conflict(TenaxError):
-    """The thing is not in a state in which this can be done."""
+    """The state of the object does not allow the request."""
 
     code = "conflict"
     http_status = 409
@@ -116,7 +116,7 @@ class Conflict(TenaxError):
 
 
 class Unauthorized(TenaxError):
-    """No token, or one that is unknown or revoked."""
+    """The request has no token, or its token is unknown or revoked."""
 
     code = "unauthorized"
     http_status = 401
@@ -132,7 +132,7 @@ class Forbidden(TenaxError):
 
 
 class TooLarge(TenaxError):
-    """A body, a file or a batch beyond its limit."""
+    """A body, a file or a batch is larger than its limit."""
 
     code = "too_large"
     http_status = 413
@@ -140,7 +140,7 @@ class TooLarge(TenaxError):
 
 
 class Unreachable(TenaxError):
-    """A server, a database or a folder that is needed and cannot be had."""
+    """A server, a database or a folder cannot be reached."""
 
     code = "unreachable"
     http_status = 503
@@ -148,18 +148,18 @@ class Unreachable(TenaxError):
 
 
 class DatabaseAway(Unreachable):
-    """PostgreSQL cannot be had for now: it is down, starts, is full, or the link to it broke. Nothing was written."""
+    """PostgreSQL is not available now: it is down, is starting, is full, or the connection broke. Nothing was written."""
 
     code = "database_away"
 
 
 class Busy(Unreachable):
-    """Others held what it needed for too long. Nothing was written; at once again may be enough."""
+    """Other requests held a resource for too long. Nothing was written, and another try at once may succeed."""
 
     code = "busy"
 
 
 class SchemaOutdated(Unreachable):
-    """The database's schema is not the one this version of Tenax works with."""
+    """The database's schema does not fit this version of Tenax."""
 
     code = "schema_outdated"

@@ -1,4 +1,4 @@
-"""For testing your own workflows: real PostgreSQL, real workers, and a clock that jumps to the next retry.
+"""Tests your own workflows with a real PostgreSQL, real workers, and a clock that jumps to the next retry.
 
 async def test_import_survives_a_bad_night():
     async with workbench(settings) as bench:
@@ -29,14 +29,14 @@ FINISHED = ("completed", "failed", "cancelled")
 
 
 class Workbench:
-    """Runs workflows to their end. A retry due in an hour starts at once, and the log says that an hour has passed."""
+    """Runs workflows to their end. A retry that is due in an hour starts at once, and the log shows that an hour has passed."""
 
     def __init__(self, engine: Engine, clock: FakeClock) -> None:
         self.engine = engine
         self.clock = clock
 
     async def run(self, file: str | Path, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
-        """A workflow from its file. Modules and the files of children are found beside it, as with `tenax run`."""
+        """Runs a workflow from its file. Modules and the files of children are searched in its folder, as by `tenax run`."""
         return await self._run(submission_of(read_definition(file), input=input))
 
     async def run_text(
@@ -48,7 +48,7 @@ class Workbench:
         input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
         files: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """The same from text; `files` are those that its `file:` steps name, by their path."""
+        """Runs a workflow from its text. `files` has the texts of the files that its `file:` steps name, by path."""
         return await self._run(
             Submission(
                 source=source,
@@ -64,7 +64,7 @@ class Workbench:
         return await self.finish(submitted.id)
 
     async def finish(self, execution_id: int) -> dict[str, Any]:
-        """Waits for the end, and moves the clock whenever everything waits for it: a retry, a sleep, a deadline."""
+        """Waits for the end. Moves the clock forward whenever everything waits for a time: a retry, a sleep or a deadline."""
         context = self.engine.context
         async with context.notifier.following_all() as changed:
             while True:
@@ -82,7 +82,7 @@ class Workbench:
 
 @contextlib.asynccontextmanager
 async def workbench(settings: Settings, **worker: Any) -> AsyncIterator[Workbench]:
-    """A workbench on the database of the settings. That database's clock is a test's from then on: use one for tests."""
+    """Opens a workbench on the database of the settings. It replaces the database's clock for ever, so use a database for tests."""
     async with Database.open(settings) as database:
         clock = FakeClock(database)
         await clock.install()

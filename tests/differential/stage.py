@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
-from tenax.engine.graph.fan_out import fill_slots
+from tenax.engine.graph import fan_out
 from tenax.errors import TenaxError
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import (
@@ -69,6 +69,23 @@ EXECUTION_IDS = {
     "because_of",
 }
 """Names under which rows and events keep the id of an execution."""
+
+
+# An engine of an earlier commit has other names for some of its parts.
+_fill_slots = getattr(fan_out, "fill_slots", None) or fan_out.feed
+
+
+def _context(engine: Engine) -> Any:
+    return getattr(engine, "context", None) or engine.core
+
+
+def _inbox_delivery(engine: Engine) -> Any:
+    return getattr(engine, "inbox_delivery", None) or engine.postman
+
+
+def _lease_cache(engine: Engine) -> Any:
+    context = _context(engine)
+    return context.lease_cache if hasattr(context, "lease_cache") else context.leased
 
 
 class Stage:
@@ -139,7 +156,7 @@ class _Play:
 
     def _set_roll(self, value: float) -> None:
         """Every decision of a move gets the same roll: which one comes first does not matter then."""
-        self.engine.context.roll = lambda: value
+        _context(self.engine).roll = lambda: value
 
     # -- the moves
 
@@ -192,7 +209,7 @@ class _Play:
     async def _send(self, reports: list[Report]) -> Any:
         if self.forgetful:
             for report in reports:
-                self.engine.context.lease_cache.take(report.token)
+                _lease_cache(self.engine).take(report.token)
         answers = await self.engine.report(reports)
         return [[self.tokens[r.token], a.status, a.verdict] for r, a in zip(reports, answers, strict=True)]
 
@@ -246,8 +263,8 @@ class _Play:
         engine = self.engine
         while (
             await engine.server_steps.start()
-            + await engine.inbox_delivery.deliver()
-            + await fill_slots(engine.context)
+            + await _inbox_delivery(engine).deliver()
+            + await _fill_slots(_context(engine))
             + await engine.reap()
         ):
             pass
@@ -340,7 +357,7 @@ class _Play:
         return found
 
     async def _rows(self, query: str) -> Any:
-        async with transaction(self.engine.context.database) as tx:
+        async with transaction(_context(self.engine).database) as tx:
             return await tx.fetch(query)
 
 

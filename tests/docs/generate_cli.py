@@ -12,7 +12,7 @@ from tables import code, codes, table
 
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
-from tenax.server.auth import CALLBACKS, is_public, may
+from tenax.server.auth import CALLBACKS, is_allowed, is_public
 from tenax.server.schema.openapi import describe
 from tenax.settings.docs import describe_settings
 from tenax.store.fleet.tokens import Role
@@ -111,7 +111,7 @@ def _roles(method: str, path: str) -> str:
         return "whoever has the receipt, without a token"
     if is_public(path):
         return "anyone, without a token"
-    return ", ".join(role for role in get_args(Role) if may(role, method, path))
+    return ", ".join(role for role in get_args(Role) if is_allowed(role, method, path))
 
 
 BLOCKS = {"commands": commands, "settings": settings, "routes": routes}

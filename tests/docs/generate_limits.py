@@ -25,7 +25,7 @@ from tenax.policy.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
 from tenax.policy.expressions.values import TEXT_LIMIT
 from tenax.server.api.executions import LONGEST_NEWS_WAIT
-from tenax.server.protocol.bounded import MOST_PIPELINED
+from tenax.server.protocol.bounded import MAX_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
 from tenax.server.schema.body import DEEPEST_JSON
 from tenax.settings.docs import describe_settings
@@ -61,7 +61,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("body", "max_body", "413; a body that goes on is cut off"),
         Limit(
             "requests on one connection that wait for the answer to an earlier one",
-            _count(MOST_PIPELINED),
+            _count(MAX_PIPELINED),
             "the connection is closed",
         ),
         Limit("time for a head", "head_timeout", "408, the connection is closed"),
@@ -89,7 +89,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("steps", "max_steps", "422"),
         Limit("values in the schemas of all inputs", "max_schema", "422"),
         Limit("processor time to read and check one in a process beside the server", "definition_time", "422"),
-        Limit("inputs", _count(declared.MOST_INPUTS), "422"),
+        Limit("inputs", _count(declared.MAX_INPUTS), "422"),
         Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
         Limit("values in all, and levels", f"{_count(MAX_VALUES)}, {MAX_DEPTH}", "422"),
@@ -98,7 +98,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     "Inputs, schemas and fan-outs": (
         Limit("input of a check in a process beside the server", "max_input", _CHECK),
         Limit("processor time of such a check", "input_time", _CHECK),
-        Limit("levels of an input", _count(declared.DEEPEST), _CHECK),
+        Limit("levels of an input", _count(declared.MAX_DEPTH), _CHECK),
         Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
         Limit("processes beside the server; one sender has at most all but one of them", "aside_processes", "senders wait for their turns"),
         Limit("children of one execution that wait for such a process", _count(MOST_SLOW_OF_ONE), "further ones are started later"),
@@ -126,7 +126,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     ),
     "Answers and results, on a worker": (
         Limit("answer of an `http` step, result file", "max_result", f"the attempt fails, {_RESULT}"),
-        Limit("levels of a result", _count(json_text.DEEPEST), f"the attempt fails, {_RESULT}"),
+        Limit("levels of a result", _count(json_text.MAX_DEPTH), f"the attempt fails, {_RESULT}"),
         Limit("stdout of a process without a result file", _size(STDOUT_LIMIT), "cut, and the result says so"),
         Limit("stderr of a process in its failure", _count(STDERR_LIMIT, "characters"), "the end is kept"),
         Limit("traceback of a failure", _count(TRACEBACK_LIMIT, "characters"), "the end is kept"),
@@ -136,8 +136,8 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("message of a failure, in characters", "max_message", "cut, with a mark that says how much is missing"),
         Limit("`traceback` and `stderr_tail`, each, of any sender", "max_evidence", "the end is kept, with a mark"),
         Limit("`data` of a failure, as JSON", "max_evidence", "a text with its beginning, and a mark"),
-        Limit("reason, dependency, name of an exception", _count(bounded.LONGEST_NAME, "characters"), "cut"),
-        Limit("base classes of an exception", _count(bounded.MOST_BASES), "left out"),
+        Limit("reason, dependency, name of an exception", _count(bounded.MAX_NAME, "characters"), "cut"),
+        Limit("base classes of an exception", _count(bounded.MAX_BASES), "left out"),
         Limit("a late report or callback", "max_late_result", "its SHA-256, its size and its beginning are recorded"),
         Limit(
             "different late reports under one token, late callbacks of one attempt",

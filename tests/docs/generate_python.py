@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from tables import code, table
 
@@ -72,9 +73,20 @@ def _signature(value: Any) -> str:
 
 
 def _hint(annotation: Any) -> Any:
+    """Returns a hint as a reader writes it, without the bounds that a decoder checks."""
+    annotation = _plain_type(annotation)
     if annotation is inspect.Signature.empty or isinstance(annotation, str):
         return annotation
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+def _plain_type(hint: Any) -> Any:
+    if get_origin(hint) is Annotated:
+        return _plain_type(get_args(hint)[0])
+    inner = tuple(_plain_type(one) for one in get_args(hint))
+    if inner and inner != get_args(hint):
+        return Union[inner] if get_origin(hint) in (Union, UnionType) else get_origin(hint)[inner]  # noqa: UP007
+    return hint
 
 
 def _members(value: type) -> Iterator[tuple[str, str]]:

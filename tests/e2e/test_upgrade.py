@@ -20,7 +20,7 @@ from support.processes import Household, free_port
 from support.waiting import eventually
 
 from tenax.model.wire import Submission
-from tenax.sdk.client import SyncClient
+from tenax.sdk.sync_client import SyncClient
 from tenax.store.migrate import latest_version
 
 PREVIOUS = "bcf0f41"

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from tenax.engine.context import VIEWS_AT_ONCE
-from tenax.server.auth import Doorkeeper
+from tenax.server.auth import Authenticator
 from tenax.store.fleet.tokens import create_token
 
 SESSIONS = 8
@@ -36,5 +36,5 @@ async def test_a_token_is_looked_up_while_all_sessions_of_the_pool_are_taken(han
         for _ in range(SESSIONS):
             await open_sessions.enter_async_context(context.transaction())
         async with asyncio.timeout(20):
-            principal = await Doorkeeper(context, is_open=False).admit(scope)
+            principal = await Authenticator(context, is_open=False).admit(scope)
     assert principal.name == "me"

@@ -22,7 +22,8 @@ from tenax.errors import (
     UsageError,
 )
 from tenax.model.wire import Submission, Submitted
-from tenax.sdk.client import Client, SyncClient
+from tenax.sdk.client import Client
+from tenax.sdk.sync_client import SyncClient
 
 
 class Api:
@@ -239,7 +240,9 @@ def test_problems_are_raised_as_the_errors_they_were(api, client, status, body, 
 def test_another_service_at_that_address(api, client, status, body):
     api.is_tenax, api.answers = False, [(status, body)] * 3
     for call in (lambda: client.get(5), client.list, lambda: client.cancel(5)):
-        with pytest.raises(TenaxError, match=f"^what answers at {api.url} is not a Tenax server$"):
+        with pytest.raises(
+            TenaxError, match=f"^the program that answers at {api.url} is not a Tenax server$"
+        ):
             call()
 
 

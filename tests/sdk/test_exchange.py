@@ -162,7 +162,7 @@ def test_one_that_was_closed_meanwhile_is_not_used(play):
     async def scene(asked):
         await post(asked)
         [connection] = asked._open
-        await connection.over.wait()
+        await connection.closed.wait()
         await post(asked)
 
     play(peer, scene)
@@ -170,7 +170,7 @@ def test_one_that_was_closed_meanwhile_is_not_used(play):
 
 
 def test_one_that_was_not_used_for_long_is_not_trusted(play, monkeypatch):
-    monkeypatch.setattr(exchange, "KEPT_SECONDS", -1.0)
+    monkeypatch.setattr(exchange, "IDLE_SECONDS", -1.0)
     peer = Peer(OK, OK)
 
     async def scene(asked):

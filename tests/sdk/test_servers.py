@@ -13,8 +13,8 @@ from support.waiting import eventually
 
 from tenax.errors import NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.wire import Submission
-from tenax.sdk.client import SyncClient
 from tenax.sdk.servers import Servers
+from tenax.sdk.sync_client import SyncClient
 
 HANGS_UP = None
 HANGS = "never answers"

@@ -14,12 +14,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from tenax.sdk.client import Client, SyncClient
+from tenax.credentials.token_file import read_token
+from tenax.sdk.client import Client
+from tenax.sdk.sync_client import SyncClient
 from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store.connect import connect
 from tenax.store.fleet.tokens import list_tokens, revoke_token
-from tenax.token_file import read_token
 
 
 @pytest.fixture
@@ -73,13 +74,13 @@ def test_without_tokens_it_is_closed_and_its_user_has_one(settings: Settings, cl
     assert (name.endswith(f"@{socket.gethostname()}"), role) == (True, "admin")
     file = settings.home / "token"
     assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_uid) == (0o600, os.geteuid())
-    assert said_at_start(settings) == f"closed: tokens only; yours is in {file}"
+    assert said_at_start(settings) == f"closed: tokens only; your token is in {file}"
     assert live_tokens(settings) == [(name, "admin")], "the next start makes none"
 
 
 def test_the_first_start_says_where_it_is(settings: Settings) -> None:
     file = settings.home / "token"
-    assert said_at_start(settings) == f"closed: tokens only; yours, of an admin, is new and in {file}"
+    assert said_at_start(settings) == f"closed: tokens only; a new admin token for you is in {file}"
 
 
 def test_clients_find_it_by_themselves(settings: Settings, closed: Any, monkeypatch) -> None:
@@ -136,7 +137,9 @@ def test_a_database_that_was_reset_takes_the_token_in_the_file(settings: Setting
     said_at_start(settings)
     own = read_token(settings.home)
     in_database(settings, lambda tx: tx.execute("truncate tenax.token"))
-    assert said_at_start(settings).startswith("closed: tokens only; this database did not know the one in ")
+    assert said_at_start(settings).startswith(
+        "closed: tokens only; this database (new, or reset) did not know the token in "
+    )
     assert read_token(settings.home) == own
     assert status(start(open=False), own) == 200
 
@@ -153,7 +156,7 @@ def test_one_that_was_revoked_stays_so(settings: Settings, start) -> None:
     in_database(settings, lambda tx: revoke_token(tx, name))
     served.token("operator")
     words = said_at_start(settings)
-    assert words.startswith(f"closed: tokens only; the one in {settings.home / 'token'} has been revoked")
+    assert words.startswith(f"closed: tokens only; the token in {settings.home / 'token'} has been revoked")
     assert read_token(settings.home) == new, "where there are others, none is made"
 
 

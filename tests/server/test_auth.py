@@ -11,14 +11,14 @@ from uuid import uuid4
 
 import pytest
 
+from tenax.credentials.token_file import is_loopback
 from tenax.engine.engine import Engine
 from tenax.errors import Unauthorized
 from tenax.model.wire import PROTOCOL
-from tenax.server.auth import REMEMBERED, Doorkeeper
+from tenax.server.auth import TOKEN_CACHE_SECONDS, Authenticator
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fleet.tokens import ROLES, create_token, revoke_token
-from tenax.token_file import is_loopback
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}
@@ -180,12 +180,12 @@ def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> No
         async with Database.open(settings) as database:
             now = [100.0]
             context = Engine(database, settings).context
-            doorkeeper = Doorkeeper(context, is_open=True, clock=lambda: now[0])
+            authenticator = Authenticator(context, is_open=True, clock=lambda: now[0])
 
             async def come(secret: str | None) -> str:
                 headers = [(b"authorization", f"Bearer {secret}".encode())] if secret else []
                 return (
-                    await doorkeeper.admit({"method": "GET", "path": "/v1/executions", "headers": headers})
+                    await authenticator.admit({"method": "GET", "path": "/v1/executions", "headers": headers})
                 ).name
 
             assert await come(None) == "anonymous@loopback"
@@ -193,14 +193,14 @@ def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> No
                 id_, secret = await create_token(tx, "mine", "viewer")
             assert await come(secret) == "mine"
             assert await come(None) == "anonymous@loopback"
-            now[0] += REMEMBERED
+            now[0] += TOKEN_CACHE_SECONDS
             with pytest.raises(Unauthorized):
                 await come(None)
             assert await come(secret) == "mine"
             async with context.transaction() as tx:
                 await revoke_token(tx, id_)
             assert await come(secret) == "mine"
-            now[0] += REMEMBERED
+            now[0] += TOKEN_CACHE_SECONDS
             with pytest.raises(Unauthorized):
                 await come(secret)
 

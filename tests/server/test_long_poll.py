@@ -10,14 +10,14 @@ import pytest
 from starlette.requests import Request
 
 from tenax.errors import Unreachable
-from tenax.server.long_poll import Parking
+from tenax.server.long_poll import LongPolls
 
 
 class Scene:
     """A request whose client can leave, and work that ends when it is told to."""
 
     def __init__(self) -> None:
-        self.parking = Parking()
+        self.long_polls = LongPolls()
         self.left = asyncio.Event()
         self.done = asyncio.Event()
         self.waits = [asyncio.Event(), asyncio.Event()]
@@ -55,7 +55,7 @@ class Scene:
         return task
 
     async def wait(self) -> str | None:
-        return await self.parking.wait(self.request, self.work(), give_back=self.give_back)
+        return await self.long_polls.wait(self.request, self.work(), give_back=self.give_back)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ class Scene:
     [
         (lambda s: s.done.set(), "work", ["done"], []),
         (lambda s: s.left.set(), None, ["cancelled"], []),
-        (lambda s: s.parking.close(), None, ["cancelled"], []),
+        (lambda s: s.long_polls.close(), None, ["cancelled"], []),
         (lambda s: (s.done.set(), s.left.set()), "work", ["done"], []),
         (lambda s: (s.left.set(), s.done.set()), "work", ["done"], ["work"]),
-        (lambda s: (s.done.set(), s.parking.close()), None, ["cancelled"], []),
+        (lambda s: (s.done.set(), s.long_polls.close()), None, ["cancelled"], []),
     ],
     ids=[
         "work",
@@ -105,7 +105,7 @@ def test_the_work_ends_with_a_request_that_is_cancelled() -> None:
 def test_nothing_parks_at_a_server_that_closes() -> None:
     async def go() -> None:
         scene = Scene()
-        scene.parking.close()
+        scene.long_polls.close()
         with pytest.raises(Unreachable, match="stopping"):
             await scene.wait()
         assert scene.ended == []

@@ -24,8 +24,8 @@ from support.worker_requests import one_by_one
 
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
-from tenax.server.long_poll import Parking
-from tenax.server.middleware import Gate
+from tenax.server.long_poll import LongPolls
+from tenax.server.middleware import EntryMiddleware
 from tenax.server.protocol.listen import bind, callback_base
 from tenax.settings import Settings
 
@@ -127,9 +127,9 @@ def test_a_callback_that_fails_leaves_no_receipt_in_the_log(error: Exception, mo
 
     path = f"/v1/callbacks/5/6/1/c0ffee{more}"
     scope = {"type": "http", "method": "POST", "path": path, "headers": []}
-    doorkeeper: Any = None  # it has no say in what is public
+    authenticator: Any = None  # it has no say in what is public
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(Gate(broken, doorkeeper, 1000, 1000)(scope, nothing, nothing))
+        asyncio.run(EntryMiddleware(broken, authenticator, 1000, 1000)(scope, nothing, nothing))
     assert [entry["path"] for entry in logs] == ["/v1/callbacks/5/6/1/..."]
 
 
@@ -245,11 +245,11 @@ def test_an_open_api_document_is_served(server) -> None:
 
 def test_that_it_stops_when_it_is_told_to_is_no_failure_to_warn_of() -> None:
     """Workers ask again until it is gone; each of them gets the answer, and the log nothing."""
-    parking, sent = Parking(), list[Any]()
-    parking.close()
+    long_polls, sent = LongPolls(), list[Any]()
+    long_polls.close()
 
     async def parks(scope: Any, receive: Any, _send: Any) -> None:
-        await parking.wait(Request(scope, receive), asyncio.sleep(0))
+        await long_polls.wait(Request(scope, receive), asyncio.sleep(0))
 
     async def nothing() -> dict[str, Any]:
         return {}
@@ -259,7 +259,7 @@ def test_that_it_stops_when_it_is_told_to_is_no_failure_to_warn_of() -> None:
 
     scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(Gate(parks, None, 100, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no doorkeeper
+        asyncio.run(EntryMiddleware(parks, None, 100, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no authenticator
     assert sent[0]["status"] == 503
     assert b"the server is stopping" in sent[1]["body"]
     assert logs == []
@@ -277,7 +277,7 @@ def test_a_caller_that_goes_away_in_the_middle_of_its_request_is_no_fault_of_our
 
     scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(Gate(reads, None, 100, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no doorkeeper
+        asyncio.run(EntryMiddleware(reads, None, 100, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no authenticator
     assert [(entry["log_level"], entry["event"]) for entry in logs] == [
-        ("info", "a caller went away in the middle of its request")
+        ("info", "a client disconnected in the middle of its request")
     ]

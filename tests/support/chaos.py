@@ -18,7 +18,7 @@ from support.processes import Household, free_port
 from support.waiting import eventually
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
-from tenax.sdk.client import SyncClient
+from tenax.sdk.sync_client import SyncClient
 
 PATIENCE = 180.0
 """Seconds in which all that was submitted must have ended, once nothing is killed any more."""

@@ -17,10 +17,10 @@ import asyncpg
 
 from support.forked_commands import shared_commands
 from support.waiting import eventually
+from tenax.credentials.token_file import read_token
 from tenax.errors import TenaxError
-from tenax.sdk.client import SyncClient
+from tenax.sdk.sync_client import SyncClient
 from tenax.store.embedded.server import EmbeddedPostgres
-from tenax.token_file import read_token
 
 TENAX = (sys.executable, "-m", "tenax")
 STARTUP_SECONDS = 60.0

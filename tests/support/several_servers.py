@@ -20,7 +20,7 @@ from support.waiting import eventually
 from tenax.engine.fleet.leader import LEASE as LEADS
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
-from tenax.sdk.client import SyncClient
+from tenax.sdk.sync_client import SyncClient
 
 Process = subprocess.Popen[bytes]
 PATIENCE = 60.0

@@ -15,7 +15,7 @@ from tenax.worker import link
 
 @pytest.fixture(autouse=True)
 def quick_pauses(monkeypatch):
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(link, "MAX_PAUSE", 0.01)
 
 
 class Choosy(Server):
@@ -194,5 +194,5 @@ def test_an_attempt_that_goes_on_is_told_to_end_once(register, caplog):
     with caplog.at_level(logging.WARNING, "tenax.worker"):
         work(server, scenario)
     assert [r.getMessage() for r in caplog.records if "revoked" in r.getMessage()] == [
-        "item 1: its lease was revoked; the attempt is told to end"
+        "item 1: the server revoked its lease, so the attempt is cancelled"
     ]

@@ -125,7 +125,7 @@ def test_what_is_unreported_for_a_moment_only_does_not_keep_it_from_asking(quick
         running = loop.asyncio.create_task(worker.run(stop))
         server.report_gate = release = loop.asyncio.Event()
         await server.until(lambda: server.beats and server.beats[-1].health.queue_depth == 2)
-        worker._review()  # the pulse falls into this moment
+        worker._review_demand()  # the pulse falls into this moment
         assert [request.slots for request in server.requests] == [1, 1]
         await server.beaten(2)
         release.set()

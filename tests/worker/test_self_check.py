@@ -23,7 +23,7 @@ from tenax.model.wire import Assignment
 from tenax.policy import transition
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.worker import self_check as health
-from tenax.worker.handlers.error_outcomes import outcome_of, refused, timed_out
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of, timeout_failure
 from tenax.worker.self_check import SelfCheck, counts_against_worker
 
 CRASH = Outcome("failed", facts=Facts(signal=int(signal.SIGSEGV)))
@@ -60,8 +60,8 @@ def work(assign):
 @pytest.mark.parametrize(
     ("outcome", "runtime", "counts"),
     [
-        (timed_out(5), "python", True),
-        (timed_out(5), "http", False),
+        (timeout_failure(5), "python", True),
+        (timeout_failure(5), "http", False),
         (CRASH, "process", True),
         (Outcome("failed", facts=Facts(oom_killed=True, signal=9)), "process", True),
         (Outcome("failed", facts=Facts(exit_code=127)), "process", True),
@@ -80,7 +80,7 @@ def work(assign):
         (outcome_of(Retry("later")), "python", False),
         (outcome_of(NotCompleted()), "python", False),
         (outcome_of(Snooze(5)), "python", False),
-        (refused("invalid", "invalid_result", "no"), "python", False),
+        (classified_failure("invalid", "invalid_result", "no"), "python", False),
         (Outcome("failed", facts=Facts(status_code=503)), "http", False),
         (Outcome("failed", facts=Facts(status_code=503, exception="x.HTTPError")), "python", False),
         (DONE, "python", False),
@@ -170,14 +170,14 @@ def test_it_counts_over_its_whole_life(check, work):
 def test_depth(slots, depth, status):
     check = SelfCheck(slots, 1.0)
     assert check.report(depth, depth).status == status
-    assert check.appetite(depth) == ("deep" if status == "unhealthy" else "full")
+    assert check.demand(depth) == ("backlogged" if status == "unhealthy" else "full")
 
 
 @pytest.mark.parametrize(("lag", "status"), [(0.99, "healthy"), (1.0, "unhealthy")])
 def test_overload(check, lag, status):
     check.lag = lag
     assert check.report(0, 0).status == status
-    assert check.appetite(0) == ("overloaded" if status == "unhealthy" else "full")
+    assert check.demand(0) == ("overloaded" if status == "unhealthy" else "full")
 
 
 @pytest.mark.parametrize(("failures", "status"), [(2, "healthy"), (3, "degraded"), (10, "degraded")])
@@ -185,45 +185,45 @@ def test_failures_alone_leave_the_worst_verdict_to_the_server(check, work, failu
     for _ in range(failures):
         check.count(CRASH, work, 0.1)
     assert check.report(0, 0).status == status
-    assert check.appetite(0) == "full", "it may be the last one that is able"
+    assert check.demand(0) == "full", "it may be the last one that is able"
 
 
 def test_unhealthy_by_its_failures_it_rests_and_then_asks_for_one(check, clock, work):
-    check.hear("unhealthy")
+    check.note_verdict("unhealthy")
     for _ in range(9):
         check.count(CRASH, work, 0.1)
-    assert check.appetite(0) == "full"
+    assert check.demand(0) == "full"
     check.count(CRASH, work, 0.1)
-    assert check.appetite(0) == "failing"
+    assert check.demand(0) == "failing"
     clock.now += 59.9
-    assert check.appetite(0) == "failing"
+    assert check.demand(0) == "failing"
     clock.now += 0.1
-    assert check.appetite(0) == "probe"
+    assert check.demand(0) == "probe"
     check.count(CRASH, work, 0.1)
-    assert check.appetite(0) == "failing"
+    assert check.demand(0) == "failing"
     clock.now += 60
     check.count(DONE, work, 0.1)
-    assert check.appetite(0) == "full"
+    assert check.demand(0) == "full"
 
 
 def test_without_probing_it_rests_until_the_server_takes_a_better_view(check, clock, work):
     check.terms = replace(HealthTerms(), probing=False)
-    check.hear("unhealthy")
+    check.note_verdict("unhealthy")
     for _ in range(10):
         check.count(CRASH, work, 0.1)
     clock.now += 1e6
-    assert check.appetite(0) == "failing"
-    check.hear("degraded")
-    assert (check.appetite(0), check.report(0, 0).consecutive_failures) == ("full", 10)
-    check.hear("unhealthy")
-    check.hear("healthy")
-    assert (check.appetite(0), check.report(0, 0).consecutive_failures) == ("full", 0)
+    assert check.demand(0) == "failing"
+    check.note_verdict("degraded")
+    assert (check.demand(0), check.report(0, 0).consecutive_failures) == ("full", 10)
+    check.note_verdict("unhealthy")
+    check.note_verdict("healthy")
+    assert (check.demand(0), check.report(0, 0).consecutive_failures) == ("full", 0)
 
 
 def test_a_verdict_that_was_good_all_along_forgives_nothing(check, work):
     for _ in range(4):
         check.count(CRASH, work, 0.1)
-        check.hear("healthy")
+        check.note_verdict("healthy")
     assert check.report(0, 0).consecutive_failures == 4
 
 
@@ -232,4 +232,4 @@ def test_threads_that_outlived_their_attempts(check, overdue, status):
     check.overdue = overdue
     report = check.report(overdue, overdue)
     assert (report.status, report.overdue) == (status, overdue)
-    assert check.appetite(overdue) == ("stuck" if status == "unhealthy" else "full")
+    assert check.demand(overdue) == ("stuck" if status == "unhealthy" else "full")

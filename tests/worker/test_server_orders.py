@@ -170,7 +170,7 @@ def test_it_can_be_taken_over_while_it_has_nothing_to_do():
 def test_a_server_that_is_too_old_is_waited_for(quick, monkeypatch, caplog):
     """It says so once, takes no work, and begins when the server has been upgraded."""
     monkeypatch.setattr(loop, "OLDEST_SERVER", 2)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(link, "MAX_PAUSE", 0.01)
 
     async def scenario(stop, at_once, running):
         await server.until(lambda: len(server.registrations) >= 3)

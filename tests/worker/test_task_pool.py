@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from support.server_in_memory import PATIENCE, assignment
 
-from tenax.worker.attempt import Attempt
-from tenax.worker.task_pool import SLICE_SECONDS, Runners
+from tenax.worker.attempt import RunningAttempt
+from tenax.worker.task_pool import SLICE_SECONDS, TaskPool
 
 Function = Callable[[], Awaitable[Any]]
 WHOSE: ContextVar[str] = ContextVar("whose", default="nobody's")
@@ -25,14 +25,14 @@ class Stage:
 
     def __init__(self) -> None:
         self.ended: list[Any] = []
-        self.attempts: list[Attempt] = []
+        self.attempts: list[RunningAttempt] = []
         self._functions: list[Function] = []
         self._changed = asyncio.Event()
-        self.runners = Runners(self._run)
+        self.runners = TaskPool(self._run)
 
-    def add(self, *functions: Function) -> list[Attempt]:
+    def add(self, *functions: Function) -> list[RunningAttempt]:
         first = len(self._functions)
-        new = [Attempt(assignment(item=first + n, token="t")) for n in range(len(functions))]
+        new = [RunningAttempt(assignment(item=first + n, token="t")) for n in range(len(functions))]
         self._functions += functions
         self.attempts += new
         self.runners.add(new)
@@ -45,7 +45,7 @@ class Stage:
                 await self._changed.wait()
         return self.ended
 
-    async def _run(self, attempt: Attempt) -> None:
+    async def _run(self, attempt: RunningAttempt) -> None:
         try:
             self.ended.append(await self._functions[attempt.assignment.item_id]())
         except BaseException as error:  # noqa: BLE001 - whatever it raises is what it came to

@@ -305,7 +305,7 @@ def test_an_answer_with_lists_of_different_lengths_never_came(callee):
 def test_what_has_no_json_form_is_refused_before_it_is_sent(callee, odd):
     """Not as a link that is down: to send it again would be of no use."""
     report = Report(1, 2, 3, "g", Outcome("failed", **odd))
-    with pytest.raises(UsageError, match="it has no JSON form"):
+    with pytest.raises(UsageError, match="the request has no JSON form"):
         ask(callee.url, lambda transport: transport.report([report]))
     assert callee.requests == []
 

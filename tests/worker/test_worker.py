@@ -347,7 +347,7 @@ def test_a_report_that_the_server_refuses_does_not_hold_up_the_others(register, 
     said = "the result is 6 bytes; the server takes at most 3 bytes in one request (max_body)"
     assert server.outcomes[2].facts.message == said
     warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warned == [f"item 2, attempt 1: {said}; it fails"], (
+    assert warned == [f"item 2, attempt 1: {said}; the attempt fails"], (
         "the others arrived, and nobody need be alarmed"
     )
 

@@ -1,4 +1,4 @@
-"""The table of commands. Each is named by where it is, and imported when it is called: `tenax --help` stays quick."""
+"""Lists the commands. Each is imported only when it is called, so that `tenax --help` is quick."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ app = App(
     help="Durable workflows and tasks on PostgreSQL, whose heart is the retry.",
     version=f"tenax {__version__}",
     help_format="plaintext",
-    help_epilogue="Exit codes: 0 done; 1 the execution failed, or history breaks a law; 2 wrong usage or an invalid file; 3 cannot reach what it needs.",
+    help_epilogue="Exit codes: 0 success; 1 the execution failed, or history breaks a law; 2 wrong usage or an invalid file; 3 cannot reach a server or database.",
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
@@ -25,69 +25,120 @@ _FLEET = Group("Workers and queues", sort_key=4)
 _ADMINISTRATION = Group("Administration", sort_key=5)
 
 _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
-    ("run", "run:run", _RUN, "Run a workflow file here and now, and show how it goes."),
-    ("up", "serve:up", _RUN, "Start a server and workers, and keep them running."),
-    ("server", "serve:server", _RUN, "Start a server."),
-    ("worker", "serve:worker", _RUN, "Start a worker."),
+    ("run", "executions.run:run", _RUN, "Run a workflow file in this process, and show its progress."),
+    ("up", "fleet.serve:up", _RUN, "Start a server and workers, and keep them running."),
+    ("server", "fleet.serve:server", _RUN, "Start a server."),
+    ("worker", "fleet.serve:worker", _RUN, "Start a worker."),
     (
         "submit",
-        "executions:submit",
+        "executions.submit:submit",
         _EXECUTIONS,
         "Start an execution of a workflow file, and return at once.",
     ),
-    ("list", "executions:list_", _EXECUTIONS, "List executions, the newest first."),
-    ("show", "show:show", _EXECUTIONS, "Show an execution: its steps, their attempts, its result."),
-    ("events", "history:events", _EXECUTIONS, "Print the events of an execution."),
+    ("list", "executions.list_executions:list_", _EXECUTIONS, "List executions, the newest first."),
+    (
+        "show",
+        "executions.show:show",
+        _EXECUTIONS,
+        "Show an execution with its steps, their attempts and its result.",
+    ),
+    ("events", "executions.history:events", _EXECUTIONS, "Print the events of an execution."),
     (
         "explain",
-        "history:explain",
+        "executions.history:explain",
         _EXECUTIONS,
-        "Say in plain English why something was retried, or was not.",
+        "Explain why an attempt was retried or not.",
     ),
-    ("items", "items:items", _EXECUTIONS, "List the items of a step's fan-out."),
-    ("signal", "waits:signal", _EXECUTIONS, "Send a signal to an execution."),
-    ("approve", "waits:approve", _EXECUTIONS, "Let a step go on that waits for an approval."),
-    ("reject", "waits:reject", _EXECUTIONS, "Refuse a step that waits for an approval: it fails."),
-    ("pause", "control:pause", _EXECUTIONS, "Let an execution start nothing more, until it is resumed."),
-    ("resume", "control:resume", _EXECUTIONS, "Let a paused execution go on."),
-    ("cancel", "control:cancel", _EXECUTIONS, "End an execution."),
-    ("retry", "control:retry", _EXECUTIONS, "Run what waits now; run a finished execution again."),
-    ("validate", "definitions:validate", _DEFINITIONS, "Check a workflow file."),
-    ("schema", "definitions:schema", _DEFINITIONS, "Print the JSON Schema of workflow files, for editors."),
+    ("items", "executions.items:items", _EXECUTIONS, "List the items of a step's fan-out."),
+    ("signal", "executions.waits:signal", _EXECUTIONS, "Send a signal to an execution."),
+    ("approve", "executions.waits:approve", _EXECUTIONS, "Approve a step that waits for an approval."),
+    (
+        "reject",
+        "executions.waits:reject",
+        _EXECUTIONS,
+        "Reject a step that waits for an approval, so that it fails.",
+    ),
+    (
+        "pause",
+        "executions.control:pause",
+        _EXECUTIONS,
+        "Pause an execution: it starts no more work until it is resumed.",
+    ),
+    ("resume", "executions.control:resume", _EXECUTIONS, "Resume a paused execution."),
+    ("cancel", "executions.control:cancel", _EXECUTIONS, "End an execution."),
+    (
+        "retry",
+        "executions.control:retry",
+        _EXECUTIONS,
+        "Run waiting retries now, or run a finished execution again.",
+    ),
+    ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
+    (
+        "schema",
+        "definitions.schema:schema",
+        _DEFINITIONS,
+        "Print the JSON Schema of workflow files, for editors.",
+    ),
     (
         "delays",
-        "definitions:delays",
+        "definitions.delays:delays",
         _DEFINITIONS,
         "Print the attempts and delays of each step's policy.",
     ),
-    ("graph", "graph:graph", _DEFINITIONS, "Draw the graph of a workflow file or of an execution."),
-    ("decide", "decide:decide", _DEFINITIONS, "Ask the decision function: what if this failed so, now?"),
-    ("store", "workflows:store", _DEFINITIONS, "Store a workflow file, for others to start it by its name."),
-    ("workflows", "workflows:workflows", _DEFINITIONS, "List the workflows that are stored."),
-    ("verify", "verify:verify", _ADMINISTRATION, "Check history: decisions, rows, and every rule they obey."),
-    ("version", "version:version", _ADMINISTRATION, "Print the version."),
+    (
+        "graph",
+        "definitions.graph:graph",
+        _DEFINITIONS,
+        "Draw the graph of a workflow file or of an execution.",
+    ),
+    (
+        "decide",
+        "definitions.decide:decide",
+        _DEFINITIONS,
+        "Print what a policy would decide about an outcome.",
+    ),
+    (
+        "store",
+        "definitions.stored:store",
+        _DEFINITIONS,
+        "Store a workflow file, so that it can be started by name.",
+    ),
+    ("workflows", "definitions.stored:workflows", _DEFINITIONS, "List the stored workflows."),
+    (
+        "verify",
+        "admin.verify:verify",
+        _ADMINISTRATION,
+        "Check the recorded history against all laws.",
+    ),
+    ("version", "admin.version:version", _ADMINISTRATION, "Print the version."),
 )
 
 for _name, _where, _group, _help in _COMMANDS:
     app.command(f"tenax.cli.commands.{_where}", name=_name, group=_group, help=_help)
-# The groups below are small Apps of their own.
+# Each of the groups below is an App with subcommands.
 app.command(
-    "tenax.cli.commands.workers:workers",
+    "tenax.cli.commands.fleet.workers:workers",
     name="workers",
     group=_FLEET,
-    help="Workers: list them; show, pause, drain, resume one.",
+    help="List workers, or show, pause, drain, resume or release one.",
 )
 app.command(
-    "tenax.cli.commands.queues:queues", name="queues", group=_FLEET, help="Queues: list them; limit one."
+    "tenax.cli.commands.fleet.queues:queues",
+    name="queues",
+    group=_FLEET,
+    help="List queues, or limit one.",
 )
 app.command(
-    "tenax.cli.commands.db:db", name="db", group=_ADMINISTRATION, help="The database: migrate, status, url."
+    "tenax.cli.commands.admin.db:db",
+    name="db",
+    group=_ADMINISTRATION,
+    help="Migrate the database, or print its status or URL.",
 )
 app.command(
-    "tenax.cli.commands.tokens:token",
+    "tenax.cli.commands.admin.tokens:token",
     name="token",
     group=_ADMINISTRATION,
-    help="Tokens: create, list, revoke.",
+    help="Create, list or revoke tokens.",
 )
 
 COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "workers", "queues", "db", "token")

@@ -1,4 +1,4 @@
-"""Where a command begins and ends: every error becomes one message on stderr and an exit code, never a traceback."""
+"""Runs a command, and turns every error into one message on stderr and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STDIN_FILE = "/dev/stdin"
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Runs one command line. A command returns its exit code, or None for 0, and raises a TenaxError for anything wrong."""
+    """Runs one command line and returns its exit code. A command returns its exit code or None for 0, or raises an error."""
     _make_streams_safe()
     try:
         code = _called(arguments)
@@ -39,7 +39,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 -- the boundary: nothing goes beyond
+    except Exception as error:  # noqa: BLE001 -- the outermost boundary: every error becomes a message
         return _report(error, arguments)
     return code
 
@@ -57,12 +57,12 @@ def _called(arguments: Sequence[str]) -> int:
 
 
 def _help_as_flag(arguments: Sequence[str]) -> Sequence[str]:
-    """`tenax help run` is `tenax run --help`."""
+    """Turns `tenax help run` into `tenax run --help`."""
     return [*arguments[1:], "--help"] if arguments and arguments[0] == "help" else arguments
 
 
 def _with_stdin_named(arguments: Sequence[str]) -> list[str]:
-    """The library takes a lone `-` for an option; as the name of a file it means stdin."""
+    """Replaces `-` by the path of stdin. The library would take a lone `-` for an option."""
     if not arguments or arguments[0] not in TAKE_FILES:
         return list(arguments)
     return [STDIN_FILE if argument == STDIN else argument for argument in arguments]
@@ -87,7 +87,7 @@ def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | No
             lines = "\n".join(str(finding) for finding in findings)
             return f"the definition has {len(findings)} errors:\n{lines}", None, error.exit_code
         case TenaxError():
-            # Exit code 1 says that an execution failed, and only that.
+            # Exit code 1 is reserved for an execution that failed.
             code = UNREACHABLE if error.exit_code == FAILED else error.exit_code
             return error.message, error.remedy, code
         case UnknownCommandError() if not error.command_chain:
@@ -105,11 +105,11 @@ def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | No
             return f"{where}{error.strerror or error}", None, UNREACHABLE
         case _:
             words = " ".join(f"{type(error).__name__}: {error}".split())
-            return f"a bug in Tenax: {words}", "TENAX_DEBUG=1 shows where; please report it", BUG
+            return f"a bug in Tenax: {words}", "TENAX_DEBUG=1 shows the traceback; please report it", BUG
 
 
 def _unknown_command(error: UnknownCommandError) -> str:
-    """By hand at the top: the library would import every command to find the nearest name."""
+    """Returns the message for an unknown command. The library would import every command to find the nearest name."""
     from tenax.cli.app import COMMAND_NAMES
     from tenax.model.parse.findings import shorten, suggest
 
@@ -129,17 +129,17 @@ def _see_help(error: CycloptsError, arguments: Sequence[str]) -> str:
 
 
 def _make_streams_safe() -> None:
-    """Text from results and messages may not fit the terminal's encoding, and a stream may have been closed."""
+    """Lets streams escape text that does not fit the terminal's encoding, and replaces closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 -- for as long as the process lives
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 -- it stays open as long as the process lives
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """Nobody reads any more. Without this the interpreter would complain when it flushes at its end."""
+    """Sends further output to nowhere after its reader has left. Otherwise the interpreter would fail to flush it at its end."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

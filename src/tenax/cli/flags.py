@@ -1,4 +1,4 @@
-"""Flags that many commands share."""
+"""Defines the flags that many commands share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WHERE = Group("Where", sort_key=90)
 
 Json = Annotated[bool, Parameter(help="One JSON document on stdout.")]
-"""`json: Json = False`: every command that shows something has it."""
+"""The flag `--json`. Every command that shows something has it: `json: Json = False`."""
 ExecutionId = Annotated[int, Parameter(name="ID", help="The number of an execution.")]
 Inputs = Annotated[
     tuple[str, ...],
@@ -26,18 +26,19 @@ Inputs = Annotated[
         name="--input", help="One input as NAME=VALUE; VALUE is JSON if it parses, else text. Repeatable."
     ),
 ]
-"""`inputs: Inputs = ()`, to be read by `tenax.cli.input.inputs.parse_inputs`."""
+"""The flag `--input`: `inputs: Inputs = ()`. `tenax.cli.input.inputs.parse_inputs` reads its values."""
 
 Database = Annotated[
-    str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")
+    str | None,
+    Parameter(help="The URL of a PostgreSQL database; without it, the embedded one. [TENAX_DATABASE_URL]"),
 ]
 Home = Annotated[str | None, Parameter(help="The folder of the embedded database. [TENAX_HOME]")]
 
 
 @Parameter(name="*", group=_WHERE)
 @dataclass(frozen=True, slots=True)
-class Store:
-    """Which database."""
+class DatabaseFlags:
+    """Selects the database."""
 
     database: Database = None
     home: Home = None
@@ -48,24 +49,25 @@ class Store:
         return load_settings({"database_url": self.database, "home": self.home})
 
     def command(self, *words: object) -> str:
-        """A command of `tenax` to be pasted: it goes to the same place as the one that prints it."""
+        """Returns a command of `tenax` to be pasted. It has the same server and database as the command that prints it."""
         return _command(words, database=self.database, home=self.home)
 
 
 @Parameter(name="*", group=_WHERE)
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Which server, or, where none is named, which database."""
+class TargetFlags:
+    """Selects the server, or the database if no server is named."""
 
     server: Annotated[
-        str | None, Parameter(help="The URL of a Tenax server; none: the database itself. [TENAX_SERVER]")
+        str | None,
+        Parameter(help="The URL of a Tenax server; without it, the database itself. [TENAX_SERVER]"),
     ] = None
     token: Annotated[str | None, Parameter(help="The token to show to the server. [TENAX_TOKEN]")] = None
     database: Database = None
     home: Home = None
 
     def settings(self) -> Settings:
-        """The settings with these flags. `--database` beats a server named elsewhere: it is the nearer wish."""
+        """Returns the settings with these flags. `--database` overrides a server named in a setting."""
         from tenax.settings import load_settings
 
         if self.server and self.database:
@@ -76,17 +78,17 @@ class Where:
         return settings.model_copy(update={"server": None}) if self.database else settings
 
     def command(self, *words: object) -> str:
-        """A command of `tenax` to be pasted: it goes to the same place as the one that prints it."""
+        """Returns a command of `tenax` to be pasted. It has the same server and database as the command that prints it."""
         return _command(words, server=self.server, database=self.database, home=self.home)
 
 
-def worker_command(where: Where, *words: object) -> str:
-    """`tenax worker` for the server of another command. It knows servers only, never their database."""
+def worker_command(where: TargetFlags, *words: object) -> str:
+    """Returns a `tenax worker` command for the server of another command. A worker takes no database."""
     return _command(("worker", *words), server=where.server)
 
 
 def _command(words: Iterable[object], **given: str | None) -> str:
-    """Only flags of the command line are repeated: what the environment or a file says holds for the next command too."""
+    """Returns a command with the given flags. Settings of the environment or a file apply to the next command too."""
     flags = [
         part for name, value in given.items() if value for part in (f"--{name}", _without_password(value))
     ]
@@ -94,11 +96,11 @@ def _command(words: Iterable[object], **given: str | None) -> str:
 
 
 def _without_password(value: str) -> str:
-    """What is printed may be kept in a log. Pasted as it is, the command is refused; it does not go elsewhere."""
+    """Hides the password of a URL, since output may be kept in a log. A command pasted without it is refused by the database."""
     hidden = re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", value)
     return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
 
 
-ANYWHERE = Where()
-"""The default of `where: Where`: nothing said on the command line."""
-ANY_STORE = Store()
+DEFAULT_TARGET = TargetFlags()
+"""The default of a command's target: no flag was given."""
+DEFAULT_DATABASE = DatabaseFlags()

@@ -1,4 +1,4 @@
-"""Logs go to stderr, in one form for structlog and for the standard library; stdout belongs to what was asked for."""
+"""Configures logging. Logs of structlog and of the standard library go to stderr in one format. Stdout is for results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import structlog
 
 
 def configure_logging(level: str, *, who: str | None = None) -> None:
-    """`who` is put on every line: several processes of `tenax up` share one terminal."""
+    """Configures logging. `who` is put on every line, since several processes of `tenax up` share one terminal."""
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
@@ -44,14 +44,14 @@ def configure_logging(level: str, *, who: str | None = None) -> None:
     root.setLevel(level.upper())
     for chatty in ("httpx2", "httpcore2", "uvicorn", "asyncio"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
-    # It prints a traceback for each connection that cannot be made anew; the engine says once that the database is away.
+    # asyncpg logs a traceback for each failed reconnection. The engine says once that the database is not reachable.
     logging.getLogger("asyncpg.pool").setLevel(logging.CRITICAL)
 
 
 class _ToStderr(logging.StreamHandler[TextIO]):
-    """Asks anew for each line where stderr is: a live table stands in for it, and puts the lines above itself.
+    """Looks up `sys.stderr` for each line. A live table replaces it, and prints the lines above itself.
 
-    A stderr that goes elsewhere than to a terminal is no matter of the table's.
+    If stderr is not a terminal, the table does not take its lines.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -1,4 +1,4 @@
-"""How commands speak: rich on a terminal, plain text into a pipe, one JSON document where that is asked for."""
+"""Prints the output of commands: with rich on a terminal, as plain text into a pipe, or as one JSON document."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PIPE_WIDTH = 100_000
-"""What is read by a program, or by a pager, is not wrapped."""
+"""Columns of output that is not a terminal. Programs and pagers get lines that are not wrapped."""
 
 
 @cache
 def console(*, stderr: bool = False) -> Console:
-    """rich decides on colours: only on a terminal, and not with NO_COLOR. User's text is never taken for markup."""
+    """Returns the console. rich uses colours only on a terminal without NO_COLOR. Text of users is never read as markup."""
     from rich.console import Console
 
     class Piped(Console):
         def on_broken_pipe(self) -> None:
-            """The boundary says what a reader that has left means; rich would end the program by itself."""
+            """Raises the error for `run_command`, which handles it. rich would end the program."""
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
@@ -37,7 +37,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(*renderables: RenderableType) -> None:
-    """Print for people, on stdout."""
+    """Prints for people, on stdout."""
     target = console()
     for renderable in renderables:
         if target.is_terminal:
@@ -45,12 +45,15 @@ def show(*renderables: RenderableType) -> None:
         else:
             with target.capture() as captured:
                 target.print(renderable)
-            # Columns are filled up with spaces, which nothing that reads a pipe wants.
+            # rich fills columns with trailing spaces, which are useless in a pipe.
             sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def new_table(*titles: str, right: Container[str] = (), wrapped: Container[str] = ()) -> Table:
-    """Without lines, a column for each title; `right` are those of numbers. What is not `wrapped` keeps to one line."""
+    """Returns a table without lines, with a column for each title.
+
+    The columns in `right` are aligned to the right, for numbers. Only the columns in `wrapped` may have several lines.
+    """
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -67,12 +70,12 @@ def new_table(*titles: str, right: Container[str] = (), wrapped: Container[str] 
 
 
 def say(text: str, *, stream: IO[str] | None = None) -> None:
-    """Plain lines, without loading rich."""
+    """Prints plain lines, without importing rich."""
     print(printable(text), file=stream or sys.stdout)
 
 
 def print_json(document: Any) -> None:
-    """The one document of `--json`, indented: people read it and diff it too."""
+    """Prints the document of `--json`, indented, since people read and compare it too."""
     print(json_document(document))
 
 
@@ -81,17 +84,17 @@ def json_document(document: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that came from elsewhere, without what would steer the terminal."""
+    """Returns foreign text with its control characters escaped, so that it cannot control the terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
 def one_line(value: Any, limit: int = 200) -> str:
-    """A value within a line: text as it is, anything else as JSON, cut where it is long."""
+    """Returns a value as one line: text as it is, any other value as JSON. Cuts it after `limit` characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     line = " ".join(printable(text).split())
     return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
 
 def to_the_second(at: str) -> str:
-    """A time of the API, as a list shows it."""
+    """Returns a time of the API to the second, for lists."""
     return at.partition(".")[0].removesuffix("Z").replace("T", " ")

@@ -1,1 +1,1 @@
-"""`make demo`: a workflow that fails, retries and recovers before your eyes, and leaves nothing behind."""
+"""Runs `make demo`: a workflow that fails, retries and recovers while you watch. It leaves nothing behind."""

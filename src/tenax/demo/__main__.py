@@ -1,4 +1,4 @@
-"""Shows what Tenax is for, in less than half a minute: `python -m tenax.demo`."""
+"""Runs the demo, which shows in half a minute what Tenax does: `python -m tenax.demo`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tenax.cli.backend.follow import follow
 from tenax.cli.backend.http import ServerBackend
 from tenax.cli.output import console, printable
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts
-from tenax.cli.render.live import View, view_for
+from tenax.cli.render.live import FollowView, view_for
 from tenax.cli.render.timeline import render_execution
+from tenax.credentials.token_file import read_token
 from tenax.demo.endpoint import ANSWERS, flaky_service
 from tenax.demo.household import DemoError, Household, household
 from tenax.errors import TenaxError, Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
-from tenax.token_file import read_token
 
 WORKFLOW = Path(__file__).with_name("workflow.yaml")
 START_SECONDS = 90.0
@@ -38,7 +38,7 @@ A workflow of three steps, and three kinds of trouble:
   count_prices   runs a process
   send_report    is a Python task; in its first attempt its worker process is killed with signal 9 (kill -9);
                  that attempt is lost, and not counted
-Server and workers run under `tenax up`, with a PostgreSQL of their own. It sees the worker die and tells the server."""
+Server and workers run under `tenax up`, with their own PostgreSQL. `tenax up` sees the worker die and tells the server."""
 
 
 def main() -> int:
@@ -53,7 +53,7 @@ def main() -> int:
         if error.remedy:
             print(f"  {error.remedy}", file=sys.stderr)
         return error.exit_code or 1
-    except OSError as error:  # no room for its folder, no port
+    except OSError as error:  # for example no space for its folder, or no free port
         print(f"demo: {error}", file=sys.stderr)
         return 3
     took = time.monotonic() - started
@@ -90,11 +90,11 @@ def _check(showing: asyncio.Task[None], house: Household) -> None:
         showing.result()
     except TimeoutError:
         raise DemoError(
-            "it took far too long; the last words of `tenax up`:\n" + "\n".join(house.log)
+            "it took far too long; the last output of `tenax up`:\n" + "\n".join(house.log)
         ) from None
 
 
-async def _show(screen: Console, view: View, house: Household, service: str) -> None:
+async def _show(screen: Console, view: FollowView, house: Household, service: str) -> None:
     async with Client(house.url) as client, asyncio.timeout(START_SECONDS):
         await _until_ready(client)
     async with Client(house.url, read_token(house.home)) as client:
@@ -123,7 +123,7 @@ async def _until_ready(client: Client) -> None:
 
 
 def _compare(execution: Mapping[str, Any]) -> None:
-    """A demo that shows something else than it says is worse than none."""
+    """Raises DemoError if the demo did not show what it announced."""
     attempts = {name: step["attempt"] for name, step in execution["steps"].items()}
     if execution["status"] != "completed" or attempts != _ATTEMPTS:
         raise DemoError(

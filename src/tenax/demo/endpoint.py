@@ -1,4 +1,4 @@
-"""A local HTTP service that is unwell for its first three requests."""
+"""Runs a local HTTP service that fails its first three requests."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ANSWERS: tuple[tuple[int, dict[str, str]], ...] = ((503, {}), (503, {}), (429, {"Retry-After": "2"}))
-"""What the first requests get; all later ones get 200."""
+"""The answers to the first requests. All later ones get 200."""
 _PRICES = {"prices": [19, 23, 42, 7]}
 
 
 @contextlib.contextmanager
 def flaky_service() -> Iterator[str]:
-    """Its URL. It listens on loopback, on a free port, until the block ends."""
+    """Runs the service on a free port of loopback until the block ends. Gives its URL."""
     server = _Service(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
@@ -53,4 +53,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that http.server gives it
-        """The demo shows the worker's side of it."""
+        """Logs nothing: the demo shows the requests from the worker's side."""

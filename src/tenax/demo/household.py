@@ -1,4 +1,4 @@
-"""A home of the demo's own, `tenax up` in it, and the proof that nothing of it is left at the end."""
+"""Runs `tenax up` in a temporary home, and checks that no process is left at the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DemoError(TenaxError):
 
 
 class Household:
-    """`tenax up` as a process, and what it says."""
+    """Runs `tenax up` as a process, and collects its output."""
 
     def __init__(self, home: Path, url: str, hear: Callable[[str], None]) -> None:
         self.home = home
@@ -55,7 +55,7 @@ class Household:
         self._listening = asyncio.create_task(self._listen(self._process))
 
     async def ended(self) -> int:
-        """Only if something went wrong, before `stop`."""
+        """Waits for the end of the process, which comes before `stop` only if something went wrong."""
         assert self._process is not None
         return await self._process.wait()
 
@@ -85,7 +85,7 @@ class Household:
 
 @contextlib.asynccontextmanager
 async def household(port: int, hear: Callable[[str], None]) -> AsyncIterator[Household]:
-    """`tenax up` in a home of its own, until the block ends; then everything is gone, or it is an error."""
+    """Runs `tenax up` in a temporary home until the block ends. Raises DemoError if a process is left then."""
     with _temporary_home() as home:
         house = Household(home, f"http://127.0.0.1:{port}", hear)
         try:
@@ -107,18 +107,18 @@ def _temporary_home() -> Iterator[Path]:
     if os.geteuid() == 0:
         home.chmod(
             0o755
-        )  # PostgreSQL runs as another account then, and must get to its own, private folder in there
+        )  # PostgreSQL runs under another account then, which must reach its own, private folder in there
     try:
         yield home
     finally:
         place = existing_place(home)
         shutil.rmtree(home, ignore_errors=True)
-        if not place.is_relative_to(home):  # as root, where nobody else can reach the temporary folder
+        if not place.is_relative_to(home):  # for root, if no other account can reach the temporary folder
             shutil.rmtree(place, ignore_errors=True)
 
 
 def _left_behind(places: tuple[str, ...]) -> list[str]:
-    """Processes that have our folder in their command line or environment, after they had some time to end."""
+    """Returns the processes with the folder in their command line or environment, after they had some time to end."""
     deadline = time.monotonic() + GONE_SECONDS
     while left := [words for pid in _other_processes() if (words := _of_place(pid, places))]:
         if time.monotonic() > deadline:
@@ -136,7 +136,7 @@ def _of_place(pid: int, places: tuple[str, ...]) -> str | None:
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:  # it is gone, or it is somebody else's
+    except OSError:  # the process is gone, or belongs to another user
         return None
     text = (command + b"\0" + environment).decode(errors="replace")
     if not any(place in text for place in places):

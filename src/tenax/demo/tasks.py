@@ -1,4 +1,4 @@
-"""The demo's Python task."""
+"""Defines the Python task of the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax import TaskContext, task
 
 @task
 def send_report(count: int, ctx: TaskContext) -> dict[str, object]:
-    """In its first attempt it kills the process it runs in: nothing is reported, nothing is cleaned up, as after a power cut."""
+    """Kills its own process in the first attempt: nothing is reported or cleaned up, as after a power cut."""
     if ctx.attempt == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return {"sent": f"{count} prices", "by_process": os.getpid(), "receipt": ctx.receipt}

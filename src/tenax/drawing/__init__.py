@@ -1,1 +1,1 @@
-"""Draws graphs as text. Shared by the command line and, later, the dashboard."""
+"""Draws graphs as text, Mermaid and SVG."""

@@ -1,6 +1,6 @@
-"""A workflow's graph for people's eyes: as text, as Mermaid, as SVG; with the steps' states where it has run.
+"""Draws the graph of a workflow as text, Mermaid or SVG, with the states of the steps if it has run.
 
-The same graph always gives the same drawing, in time linear in its steps and edges (but for sorting), without recursion.
+The same graph always gives the same drawing. Apart from sorting, the time is linear in the steps and edges. There is no recursion.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from tenax.drawing.graph_words import State, plain, words_of
+from tenax.drawing.graph_words import State, printable_line, words_of
 from tenax.model.definition.workflow import Workflow
 from tenax.policy.graph import fallbacks_of, topological_order
 
 States = Mapping[str, State]
-"""By the name of a step."""
+"""The states of steps by their name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """Dark text on `fill` is readable for each of them, and the status stands there as a word as well."""
+    """Holds the colours of a box. Dark text on `fill` is readable, and the status is also written as a word."""
 
     fill: str
     stroke: str
@@ -42,21 +42,21 @@ COLOURS: Mapping[str, Colours] = {
 }
 INK, LINE = "#1f2328", "#6e7781"
 ON_FAILURE = "on failure"
-"""What stands at the arrow to a fallback."""
+"""The label of the arrow to a fallback."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One step as it is drawn."""
+    """Describes one step of the drawing."""
 
     name: str
     details: tuple[str, ...]
-    """Its type, its items, its status and its attempts, what comes when it fails, and whether it is a goal."""
+    """Its type, items, status and attempts, what replaces its failure, and whether it is a goal."""
     needs: tuple[str, ...]
     stands_in_for: str | None
-    """The one of its needs for which it is the fallback."""
+    """The step for which it is the fallback, one of its needs."""
     layer: int
-    """The length of the longest way to it: a step stands behind all that it needs."""
+    """The length of the longest path to it. A step is drawn behind all of its needs."""
     goal: bool
     status: str | None
 
@@ -65,13 +65,13 @@ class Node:
 class Drawing:
     title: str
     nodes: Mapping[str, Node]
-    """In the order of the file."""
+    """The steps in the order of the file."""
 
 
 def drawing_of(
     workflow: Workflow, *, title: str | None = None, goals: Collection[str] = (), states: States | None = None
 ) -> Drawing:
-    """`goals`: those to be marked, besides those that the states of an execution tell."""
+    """Prepares a drawing. Marks the steps in `goals`, and those that are goals in the states of an execution."""
     marked = frozenset(goals)
     needs = {step.name: step.needs for step in workflow.steps}
     layers: dict[str, int] = {}
@@ -84,18 +84,18 @@ def drawing_of(
         goal = step.name in marked or bool(state and state.get("goal"))
         nodes[step.name] = Node(
             name=step.name,
-            details=tuple(plain(detail) for detail in words_of(step, state, goal=goal)),
+            details=tuple(printable_line(detail) for detail in words_of(step, state, goal=goal)),
             needs=tuple(dict.fromkeys(step.needs)),
             stands_in_for=replaced.get(step.name),
             layer=layers[step.name],
             goal=goal,
             status=state["status"] if state else None,
         )
-    return Drawing(plain(title or workflow.name), nodes)
+    return Drawing(printable_line(title or workflow.name), nodes)
 
 
 def draw_text(drawing: Drawing) -> str:
-    """A line for each step, layer by layer. The steps of one layer do not wait for each other."""
+    """Draws a line for each step, layer by layer. The steps of one layer do not wait for each other."""
     nodes = sorted(drawing.nodes.values(), key=lambda node: node.layer)
     number_width = len(str(nodes[-1].layer + 1)) if nodes else 0
     name_width = max((len(node.name) for node in nodes), default=0)
@@ -108,7 +108,7 @@ def draw_text(drawing: Drawing) -> str:
         after = f"after {', '.join(_need_words(node, need) for need in node.needs)}" if node.needs else ""
         columns = (
             number.rjust(number_width),
-            plain(node.name).ljust(name_width),
+            printable_line(node.name).ljust(name_width),
             ", ".join(node.details).ljust(details_width),
             after,
         )
@@ -117,11 +117,11 @@ def draw_text(drawing: Drawing) -> str:
 
 
 def _need_words(node: Node, need: str) -> str:
-    return f"{plain(need)} ({ON_FAILURE})" if need == node.stands_in_for else plain(need)
+    return f"{printable_line(need)} ({ON_FAILURE})" if need == node.stands_in_for else printable_line(need)
 
 
 def draw_mermaid(drawing: Drawing) -> str:
-    """A flowchart. Steps get numbers as their ids: a name such as `end` would mean something to Mermaid."""
+    """Draws a flowchart. The ids of steps are numbers, since a name such as `end` has a meaning in Mermaid."""
     ids = {name: f"s{index}" for index, name in enumerate(drawing.nodes)}
     by_status: dict[str, list[str]] = {}
     lines = ["---", f"title: {json.dumps(drawing.title)}", "---", "flowchart LR"]
@@ -144,23 +144,23 @@ def _mermaid_arrow(node: Node, need: str) -> str:
 
 
 def _mermaid(text: str) -> str:
-    """Only what surely means nothing within a label; the rest as Mermaid's own `#NUMBER;`."""
-    return "".join(c if c.isalnum() or c in " _-.,():" else f"#{ord(c)};" for c in plain(text))
+    """Escapes a label. Characters that may have a meaning in Mermaid become `#NUMBER;`."""
+    return "".join(c if c.isalnum() or c in " _-.,():" else f"#{ord(c)};" for c in printable_line(text))
 
 
 # The drawing as SVG: a column for each layer, from left to right.
 
 _NAME_CHAR, _DETAIL_CHAR = 8.0, 6.8
-"""The widths of a letter: 0.6 of a monospaced font's size, and a little room."""
+"""The widths of a letter in pixels: 0.6 of a monospaced font's size, and a little room."""
 _BOX_HEIGHT, _ROW, _LANE, _GAP, _MARGIN, _TITLE = 44, 64, 20, 64, 24, 40
-_LONGEST_NAME = 40
+_MAX_NAME = 40
 
-_Place = tuple[str, int]
-"""A step and a layer: its own, where its box is; or a later one, which its lane crosses on the way to what needs it."""
+_Point = tuple[str, int]
+"""A step and a layer: its own layer, which has its box, or a later one, which its lane crosses on the way to a step that needs it."""
 
 
 def draw_svg(drawing: Drawing) -> str:
-    """One file with nothing outside itself: no scripts, no fonts, no styles from elsewhere. Only ASCII."""
+    """Draws SVG that needs nothing else: no scripts, fonts or styles. It is pure ASCII."""
     lanes = _lanes(drawing)
     heights = _heights(drawing, lanes)
     columns, right = _columns(drawing)
@@ -194,10 +194,10 @@ def _opening(title: str, width: int, height: int) -> str:
 
 
 def _lanes(drawing: Drawing) -> dict[str, int]:
-    """For each step that one beyond the next layer needs, the last layer that its lane crosses.
+    """Returns the last layer that the lane of a step crosses, for each step that is needed beyond the next layer.
 
-    Without a lane such an arrow would run behind the boxes between, and look like theirs. All arrows of a step share its
-    lane. There is room for so many as keep the drawing linear; the arrows of the other steps go straight.
+    Without a lane, such an arrow would run behind the boxes in between, and seem to belong to them. All arrows of a step share its
+    lane. The number of lanes is limited, so that the drawing stays linear. The arrows of the other steps go straight.
     """
     farthest: dict[str, int] = {}
     edges = 0
@@ -215,23 +215,25 @@ def _lanes(drawing: Drawing) -> dict[str, int]:
     return lanes
 
 
-def _heights(drawing: Drawing, lanes: Mapping[str, int]) -> dict[_Place, float]:
-    """Each place near the middle of what leads to it, in their order, none upon another."""
-    layers: list[list[_Place]] = [[] for _ in range(_layer_count(drawing))]
+def _heights(drawing: Drawing, lanes: Mapping[str, int]) -> dict[_Point, float]:
+    """Returns the height of each point: near the middle of the points that lead to it, and without overlaps."""
+    layers: list[list[_Point]] = [[] for _ in range(_layer_count(drawing))]
     for node in drawing.nodes.values():
         layers[node.layer].append((node.name, node.layer))
         for layer in range(node.layer + 1, lanes.get(node.name, 0) + 1):
             layers[layer].append((node.name, layer))
-    heights: dict[_Place, float] = {}
+    heights: dict[_Point, float] = {}
     for layer, places in enumerate(layers):
         wished = {place: _wish(drawing, heights, place) for place in places}
-        places.sort(key=wished.__getitem__)  # stable: else in the order of the file
+        places.sort(
+            key=wished.__getitem__
+        )  # the sort is stable: points with the same wish stay in the order of the file
         free = -float("inf")
         for place in places:
             half = (_ROW if drawing.nodes[place[0]].layer == layer else _LANE) / 2
             heights[place] = max(wished[place], free + half)
             free = heights[place] + half
-        # Only downwards was room made: the layer as a whole goes back to the middle of its wishes.
+        # Overlaps were only resolved downwards, so the layer as a whole moves back to the middle of its wishes.
         back = sum(heights[place] - wished[place] for place in places) / len(places)
         for place in places:
             heights[place] -= back
@@ -242,7 +244,7 @@ def _layer_count(drawing: Drawing) -> int:
     return 1 + max((node.layer for node in drawing.nodes.values()), default=-1)
 
 
-def _wish(drawing: Drawing, heights: Mapping[_Place, float], place: _Place) -> float:
+def _wish(drawing: Drawing, heights: Mapping[_Point, float], place: _Point) -> float:
     name, layer = place
     node = drawing.nodes[name]
     if layer > node.layer:
@@ -251,14 +253,14 @@ def _wish(drawing: Drawing, heights: Mapping[_Place, float], place: _Place) -> f
     return sum(before) / len(before) if before else 0.0
 
 
-def _origin(drawing: Drawing, heights: Mapping[_Place, float], need: str, layer: int) -> _Place:
-    """Where the arrow into a step of this layer begins: at the lane of what it needs, or at its box."""
+def _origin(drawing: Drawing, heights: Mapping[_Point, float], need: str, layer: int) -> _Point:
+    """Returns where the arrow into a step of this layer begins: at the lane of the needed step, or at its box."""
     lane = (need, layer - 1)
     return lane if lane in heights else (need, drawing.nodes[need].layer)
 
 
 def _columns(drawing: Drawing) -> tuple[list[tuple[int, int]], int]:
-    """The left and the width of each layer's boxes, and where the drawing ends."""
+    """Returns the left edge and the width of each layer's boxes, and the right edge of the drawing."""
     widths = [0.0] * _layer_count(drawing)
     for node in drawing.nodes.values():
         name, details = len(_shown(node.name)), len(", ".join(node.details))
@@ -272,7 +274,7 @@ def _columns(drawing: Drawing) -> tuple[list[tuple[int, int]], int]:
 
 
 def _trunks(
-    drawing: Drawing, lanes: Mapping[str, int], placed: Mapping[_Place, int], columns: list[tuple[int, int]]
+    drawing: Drawing, lanes: Mapping[str, int], placed: Mapping[_Point, int], columns: list[tuple[int, int]]
 ) -> Iterator[str]:
     for name, last in lanes.items():
         first = drawing.nodes[name].layer
@@ -285,7 +287,7 @@ def _trunks(
         yield f'<path d="{" ".join(path)}"/>'
 
 
-def _arrows(drawing: Drawing, placed: Mapping[_Place, int], columns: list[tuple[int, int]]) -> Iterator[str]:
+def _arrows(drawing: Drawing, placed: Mapping[_Point, int], columns: list[tuple[int, int]]) -> Iterator[str]:
     for node in drawing.nodes.values():
         left, y = columns[node.layer][0], placed[node.name, node.layer]
         for need in node.needs:
@@ -325,8 +327,8 @@ def _box(node: Node, column: tuple[int, int], y: int) -> str:
 
 
 def _shown(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 3]}..."
 
 
 def _xml(text: str) -> str:
-    return html.escape(plain(text))
+    return html.escape(printable_line(text))

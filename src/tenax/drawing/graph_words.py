@@ -1,4 +1,4 @@
-"""What a drawing says of a step beside its name."""
+"""Describes a step in a drawing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tenax.model.durations import format_duration
 from tenax.model.parse.findings import shorten
 
 State = Mapping[str, Any]
-"""As an execution tells it: `status`, `attempt`, `counted`, `max_attempts`; and, where they apply, `goal`, `for_each`,
-`items`, `children` and `compensation`."""
+"""The state of a step in an execution: `status`, `attempt`, `counted`, `max_attempts`, and, if they apply, `goal`, `for_each`, `items`,
+`children` and `compensation`."""
 
-_LONGEST = 30
+_MAX_LENGTH = 30
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
@@ -37,18 +37,18 @@ def words_of(step: Step, state: State | None, *, goal: bool) -> Iterator[str]:
 
 
 def _type_words(step: Step) -> str:
-    """The steps of an execution come without their keys: then it is the type alone."""
+    """Describes the type of a step. The steps of an execution have no keys, so only the type is known."""
     match step.type, step.spec:
         case "sleep", {"for": int() | float() as seconds}:
             return f"sleep {format_duration(seconds)}"
         case "sleep", {"at": str() as time}:
-            return f"sleep until {shorten(time, _LONGEST)}"
+            return f"sleep until {shorten(time, _MAX_LENGTH)}"
         case "wait", {"signal": str() as signal}:
-            return f"wait for signal {shorten(signal, _LONGEST)}"
+            return f"wait for signal {shorten(signal, _MAX_LENGTH)}"
         case "wait", {"signal": None}:
             return "wait for approval"
         case "workflow", {"workflow": str() as child} | {"file": str() as child}:
-            return f"workflow {shorten(child, _LONGEST)}"
+            return f"workflow {shorten(child, _MAX_LENGTH)}"
         case _:
             return step.type
 
@@ -65,7 +65,9 @@ def _state_words(state: State) -> Iterator[str]:
     yield status
     if not number:
         return
-    counted = state["counted"] + (status == "running")  # an attempt counts, or not, when it has ended
+    counted = state["counted"] + (
+        status == "running"
+    )  # whether an attempt counts is known only when it has ended
     words = f"attempt {number}"
     if limit is not None:
         words += f" of {limit}" if number == counted else f" (counted: {counted} of {limit})"
@@ -79,6 +81,6 @@ def _children_words(children: list[State] | tuple[()]) -> Iterator[str]:
         yield f"{len(children)} children"
 
 
-def plain(text: str) -> str:
-    """Within one line; and what no terminal and no XML can show is replaced."""
+def printable_line(text: str) -> str:
+    """Returns a text for one line. Characters that a terminal or XML cannot show are replaced."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.slices import LARGE, give_way_after
-from tenax.model.attempt.bounded import Said, digest_of, in_order, late_data
+from tenax.model.attempt.bounded import ReportContent, digest_of, encode_sorted, late_data
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import event
@@ -87,7 +87,7 @@ def _is_worth_recording(late: Report, earlier: Sequence[RecordedOutcome]) -> boo
     return [known_outcome.event["type"] for known_outcome in earlier].count("late_result") < MAX_LATE_RESULTS
 
 
-async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> Said:
+async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> ReportContent:
     """Returns the content of an outcome in comparable form. A large outcome is processed in pieces, and other work runs
     in between."""
     said: dict[str, Any] = {"status": outcome.status}
@@ -102,16 +102,16 @@ async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | Non
     await give_way_after(len(body))
     stored: dict[str, Any] = decode(body)
     await give_way_after(len(body))
-    text = in_order(stored)
+    text = encode_sorted(stored)
     if len(text) <= LARGE:
-        return Said(stored, digest_of(text))
+        return ReportContent(stored, digest_of(text))
     await give_way_after(len(text))
-    return Said(
+    return ReportContent(
         stored, await asyncio.to_thread(digest_of, text)
     )  # in a thread: hashing releases the interpreter lock
 
 
-def is_same(recorded: Event, late: Said) -> bool:
+def is_same(recorded: Event, late: ReportContent) -> bool:
     """Returns whether this event records exactly what the report or the callback says."""
     data, said = recorded.get("data", {}), late.body
     if "digest" in data:
@@ -145,7 +145,7 @@ def _attempt_of(e: Event) -> tuple[Any, ...]:
     return (e.get("step"), e.get("item"), e.get("attempt"))
 
 
-def _late_result(late: Report, said: Said, item: ItemRow | None, limit: int) -> Event:
+def _late_result(late: Report, said: ReportContent, item: ItemRow | None, limit: int) -> Event:
     data = late_data(said, limit)
     if item is not None and item.compensates:
         data["compensation"] = True

@@ -1,1 +1,1 @@
-"""What things are: definitions, outcomes, decisions, events, the words on the wire. Pure data, no decisions."""
+"""Defines the data: definitions, outcomes, decisions, events, and the messages between server and workers. It decides nothing."""

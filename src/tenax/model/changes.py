@@ -1,7 +1,7 @@
-"""What a transition changes: the values that the engine hands to the store.
+"""Defines the changes of a transition, which the engine hands to the store.
 
-There are several for each attempt, so they are msgspec structs: these cost a third of a dataclass to make. They are in no cycles, so the
-garbage collector need not look at them.
+There are several for each attempt, so they are msgspec structs, which cost a third of a dataclass to make. They are never part of a
+reference cycle, so the garbage collector skips them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 RunOutcome = Literal["sound", "failed", "lost", "released"]
-"""`sound`: the worker did its part, whatever came of the attempt. `released`: the lease was handed back."""
+"""How the worker did. `sound`: it did its part, even if the attempt failed. `released`: it handed the lease back."""
 
 
 class ItemResult(msgspec.Struct, gc=False):
-    """How an item of a fan-out ended."""
+    """Records how an item of a fan-out ended."""
 
     item_id: int
     execution_id: int
@@ -31,7 +31,7 @@ class ItemResult(msgspec.Struct, gc=False):
 
 
 class ItemAgain(msgspec.Struct, gc=False):
-    """An item that goes back to the queue: a retry, a snooze, a hold, or a lease handed back.
+    """Describes an item that returns to the queue: for a retry, a snooze, a hold, or because its lease was handed back.
 
     A field that is None leaves its column unchanged.
     """
@@ -43,7 +43,7 @@ class ItemAgain(msgspec.Struct, gc=False):
     state: str
     available_at: datetime
     expires_at: datetime | None
-    """When its time in the queue is over, or its hold."""
+    """When its time in the queue or its hold ends."""
     attempt: int
     ledger: str | None = None
     last_error: str | None = None
@@ -54,7 +54,7 @@ class ItemAgain(msgspec.Struct, gc=False):
 
 
 class Run(NamedTuple):
-    """What an attempt came to, as far as it speaks of its worker."""
+    """Records what the outcome of an attempt says about its worker."""
 
     worker: str
     item_id: int
@@ -64,19 +64,19 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A worker was lost over an item."""
+    """Records that a worker was lost while it had an item."""
 
     worker: str
     item_id: int
     silent_since: datetime | None
-    """Its last heartbeat. None: it has started anew since, and was found to be lost then."""
+    """The time of its last heartbeat. None if the loss was noticed when the worker started again."""
     version: str | None
     able: int | None
-    """How many workers there are that could run the item; None where none is known."""
+    """The number of workers that are able to run the item. None if it is not known."""
 
 
 class StepRow(msgspec.Struct, gc=False):
-    """The state of a step of a graph, as its table has it."""
+    """Holds the state of a step of a graph, as in its table."""
 
     execution_id: int
     step: str
@@ -86,8 +86,8 @@ class StepRow(msgspec.Struct, gc=False):
     result: Any = None
     failure: dict[str, Any] | None = None
     failures: Any = None
-    """Of a fan-out: what its failed items failed with."""
+    """The failures of the failed items of a fan-out."""
     stored: bool = False
-    """It is in its table already: the result of a fan-out is put together there."""
+    """True if the row is stored already: the database puts the result of a fan-out together."""
     left_out: dict[str, int] | None = None
-    """What is too large to be read (`result`, `failures`), and its bytes: it is only in its table."""
+    """The sizes in bytes of `result` and `failures` if they are too large to be read. They are only in the table then."""

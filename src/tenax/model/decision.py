@@ -1,6 +1,6 @@
-"""The server's verdict on an outcome, with everything it saw; and the ledger it is reached from.
+"""Defines the server's decision on an outcome with all of its inputs, and the ledger.
 
-Values: nobody changes one. They are msgspec structs, which cost a third of a dataclass to make, and are in no cycles.
+The values are not changed once they are made. They are msgspec structs, which cost a third of a dataclass to make.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from msgspec import field
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
 DECIDER_VERSION = 6
-"""Raised whenever the same stored inputs can lead to another decision than before.
+"""The version of the decision function. It is raised when the same stored inputs can lead to another decision than before.
 
 6: an expression that gives an integer beyond 64 bits fails to evaluate.
 5: the conditions of a decision have a budget of work, so conditions over large data can fail to evaluate.
 4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""
 
 CONDITION_WORK = 1_000_000
-"""Units of work that the conditions of one decision may do, unless a setting says otherwise. A part of every record of a decision
-that says nothing else: it cannot be changed without a new version."""
+"""Units of work that the conditions of one decision may do, unless a setting changes it. Recorded decisions leave out this value, so
+it cannot be changed without a new version."""
 
 
 class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
-    """What a work item has used up so far. Attempt numbers are elsewhere; these are counts."""
+    """Counts what a work item has used up so far. It does not hold attempt numbers."""
 
     counted: int = field(
         default_factory=int
-    )  # never left out, unlike what is 0 below: everyone reads these three
-    """Attempts that count against the limit."""
+    )  # `default_factory` keeps a 0 in the JSON, since every reader needs this field
+    """The number of attempts that count against the limit."""
     exempted: int = field(default_factory=int)
-    """Attempts lost to infrastructure that `infra_attempts` forgave."""
+    """The number of attempts lost to infrastructure that `infra_attempts` exempted."""
     by_class: dict[str, int] = field(default_factory=dict)
     by_rule: dict[str, int] = field(default_factory=dict)
-    """Ended attempts by the index of the rule they ended in ("0", "1", ...)."""
+    """The number of ended attempts by the index of the rule that matched them ("0", "1", ...)."""
     snoozes: int = 0
     elapsed: float = field(default_factory=float)
     """Seconds since the first enqueue (or since the operator's reset)."""
     previous_delay: float | None = None
-    """The last delay of the curve, before hints: what `decorrelated` grows from."""
+    """The last delay of the curve in seconds, before hints. `decorrelated` grows from it."""
     cost: float = 0.0
     budget: float | None = None
     highest_cost: float | None = None
-    """The most that one attempt has cost: charged for those that report nothing."""
+    """The highest cost of one attempt. It is charged for attempts that report no cost."""
     polls: int = 0
-    """Successes that `until` found not yet done."""
+    """The number of successes for which `until` did not hold yet."""
     lost_by: tuple[str, ...] = ()
-    """The different workers that lost their lease over it, in that order."""
+    """The different workers that lost their lease on the item, in order."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the counts that everyone reads, and what differs from the start."""
+        """Returns the three main counts, and the other fields that differ from their default."""
         return as_builtins(self)
 
     @classmethod
@@ -63,7 +63,7 @@ _decode_ledger = msgspec.json.Decoder(Ledger).decode
 
 
 def read_ledger(text: str | None, elapsed: float) -> Ledger:
-    """Reads a stored ledger, with the time that has passed since. An item with nothing behind it has none."""
+    """Reads a stored ledger, and adds the elapsed time. An item without earlier attempts has no stored ledger."""
     if text is None:
         return Ledger(elapsed=elapsed)
     ledger = _decode_ledger(text)
@@ -72,7 +72,7 @@ def read_ledger(text: str | None, elapsed: float) -> Ledger:
 
 
 class Check(msgspec.Struct, gc=False):
-    """One rule that was looked at, whether it decided, and the values it saw."""
+    """Records a rule that was checked, whether it decided, and the values that it saw."""
 
     rule: str
     hit: bool
@@ -80,20 +80,20 @@ class Check(msgspec.Struct, gc=False):
 
 
 class DelayParts(msgspec.Struct, omit_defaults=True, gc=False):
-    """How a delay came about. Seconds."""
+    """Records how a delay was computed, in seconds."""
 
     delay: float
     source: Literal["curve", "retry_after", "handler", "snooze", "until", "release"]
     backoff: str | None = None
     n: int | None = None
-    """The number of counted failures the curve was asked for."""
+    """The number of counted failures for which the curve was computed."""
     curve: float | None = None
     """The curve's value for n, within the cap, before jitter."""
     jittered: float | None = None
-    """The curve's value after jitter: the next attempt's `previous_delay`."""
+    """The curve's value after jitter. It is the `previous_delay` of the next attempt."""
     cap: float | None = None
     hint: float | None = None
-    """What the callee (or the handler) asked for, as it was asked."""
+    """The delay that the callee or the handler asked for, before it was capped."""
     hint_cap: float | None = None
     roll: float | None = None
 
@@ -102,30 +102,30 @@ class DelayParts(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Controls(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
-    """What the server adds to a decision from outside the item: switches and, later, the fleet's holds."""
+    """Holds the inputs of a decision that come from outside the item: switches, holds, and the state of the fleet."""
 
     execution_open: bool = True
     """False once the execution is cancelled or finished."""
     step_open: bool = True
-    """False once the step has failed, while items of its fan-out still ran."""
+    """False once the step has failed, while other items of its fan-out still run."""
     retries_enabled: bool = True
     hold: str | None = None
-    """Why a retry must be held back for now."""
+    """Why a retry must be held now. None if it need not."""
     lost_worker: str | None = None
-    """The worker that lost its lease, where that is what ended the attempt."""
+    """The worker that lost its lease, if that ended the attempt."""
     poison_after: int = 0
-    """So many different workers, and the item is quarantined; 0: never."""
+    """The number of different workers after whose loss the item is quarantined. 0 means never."""
     able: int | None = None
-    """How many workers there are for it, where that is known: where they are fewer, it takes all of them."""
+    """The number of workers that are able to run the item, if it is known. If it is smaller than `poison_after`, it is the limit."""
     held_for: float | None = None
-    """Seconds that it was held, where that has come to its end."""
+    """The seconds for which the item was held, if its hold has expired."""
     released_due_in: float | None = None
-    """Set where the server releases it from its hold: seconds until the time at which its retry was due, or 0."""
+    """Set if the server releases the item from its hold: seconds until its retry is due, or 0."""
     condition_work: int = CONDITION_WORK
-    """Units of work that its conditions may do together (`tenax.policy.expressions.meter`)."""
+    """Units of work that the conditions may do together (`tenax.policy.expressions.meter`)."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns what differs from the usual: almost every decision is made with none of it."""
+        """Returns the fields that differ from their default. Almost every decision has none."""
         return as_builtins(self)
 
 
@@ -134,20 +134,20 @@ NO_RETRIES = Controls(retries_enabled=False)
 
 
 class Decision(msgspec.Struct, omit_defaults=True, gc=False):
-    """What happens next, and why."""
+    """Says what happens next, and why."""
 
     verdict: Verdict
     rule: str
     """The rule that gave the verdict: see `tenax.policy.retry.decide.RULES`."""
     reason: str
-    """The same in one plain sentence."""
+    """The reason in one sentence."""
     checks: tuple[Check, ...]
     before: Ledger
     after: Ledger
     max_attempts: int | None
     roll: float
     attempt: int
-    """The number of the attempt that was decided on. Like the next four, an input, kept for replays."""
+    """The number of the attempt. This and the next four fields are inputs that are kept for replays."""
     execution_id: int
     node_id: str
     elapsed: float
@@ -159,7 +159,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
 
     @property
     def exhausted(self) -> bool:
-        """Whether it failed because the attempts are used up."""
+        """True if the item failed because its attempts are used up."""
         return self.rule in ("attempts_exhausted", "rule_attempts_exhausted")
 
     def as_dict(self) -> dict[str, Any]:
@@ -168,6 +168,6 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 def as_builtins(value: msgspec.Struct) -> dict[str, Any]:
-    """Returns a struct as it is read from JSON: without what is at its default."""
+    """Returns a struct as a dict, without the fields that have their default."""
     body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
     return body

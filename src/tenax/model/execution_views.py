@@ -1,4 +1,4 @@
-"""What people see of one execution: its steps with their attempts, and its events."""
+"""Defines the views of one execution: its steps with their attempts, and its events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Parent(View):
 
 
 class Attempt(OpenPart):
-    """One attempt as the timeline shows it."""
+    """Describes one attempt."""
 
     attempt: int
     started_at: str | None = None
@@ -27,40 +27,40 @@ class Attempt(OpenPart):
     failure: dict[str, Any] | None = None
     verdict: str | None = None
     rule: str | None = None
-    """The rule that the verdict rests on."""
+    """The rule that gave the verdict."""
     delay_seconds: float | None = None
     available_at: str | None = None
     vary: dict[str, Any] | None = None
-    """`{entry, override}`, where an entry of `vary` applied."""
+    """`{entry, override}` if an entry of `vary` applied."""
     child: int | None = None
     """The execution that a workflow step started."""
     waiting: dict[str, Any] | None = None
     """What it waits for: `{for: sleep | signal | approval | child | callback, signal?, until?, deadline_at?}`."""
     via: str | None = None
-    """`callback`: the callee reported the end, not the worker. Of an attempt that had been given up it is a second entry."""
+    """`callback` if the callee reported the end and not the worker. An attempt that was given up before has two entries then."""
 
 
 class Work(OpenPart):
-    """Whatever has attempts: how far it has come."""
+    """Describes the progress of something that has attempts: a step, an item or a compensation."""
 
     status: str
     attempt: int
     counted: int
-    """How many of the ended attempts count against the limit."""
+    """The number of ended attempts that count against the limit."""
     max_attempts: int | None
     result: Any
     polls: int
     failure: dict[str, Any] | None
     available_at: str | None
-    """When the next attempt may start, while it is retrying."""
+    """When the next attempt may start, if the state is `retrying`."""
     enqueued_at: str | None
     attempts: list[Attempt]
     waiting: dict[str, Any] | None
-    """What the attempt that is under way waits for, if it does not work; of a fan-out, what its first such `item` waits for."""
+    """What the current attempt waits for while no worker runs it. For a fan-out, what its first waiting `item` waits for."""
 
 
 class FailedCompensation(OpenPart):
-    """What could not be undone of a fan-out."""
+    """Describes an item of a fan-out that could not be undone."""
 
     item: int
     attempts: int
@@ -68,23 +68,23 @@ class FailedCompensation(OpenPart):
 
 
 class StepCompensation(Work):
-    """What undoes a step."""
+    """Describes the compensation of a step."""
 
     items: dict[str, int] | None
-    """Of a fan-out: how many of its items are in which state."""
+    """The number of a fan-out's items in each state."""
     failures: list[FailedCompensation]
-    """Of a fan-out: the first ones."""
+    """The first failures of a fan-out."""
 
 
 class StandIn(OpenPart):
-    """What the definition puts in the place of a failure."""
+    """Says what replaces a failure, by the definition."""
 
     action: str
     step: str | None
 
 
 class Child(OpenPart):
-    """An execution that an attempt started."""
+    """Describes an execution that an attempt started."""
 
     id: int
     status: ExecutionStatus
@@ -93,8 +93,8 @@ class Child(OpenPart):
 
 
 class HeldWork(OpenPart):
-    """Held work of a step: by which rule, why, until when at most, which item is the first, and the workers that this one has cost
-    their lease.
+    """Describes the held work of a step: the rule, the reason, the latest end of the hold, the first held item, and the workers that
+    lost their lease on it.
     """
 
     rule: str | None
@@ -106,22 +106,22 @@ class HeldWork(OpenPart):
 
 
 class Step(Work):
-    """A step as it stands, and as its definition has it."""
+    """Describes the state and the definition of a step."""
 
     carried_from: int | None
-    """The execution whose result was kept, where this is a retry of it."""
+    """The execution from which the result was kept, if this execution is a retry of it."""
     on_failure: str | None
-    """What came in the place of its failure: `continue`, `value` or `step`."""
+    """What replaced its failure: `continue`, `value` or `step`."""
     for_each: bool
     items: dict[str, int] | None
-    """Of a fan-out: how many of its items are in which state."""
+    """The number of a fan-out's items in each state."""
     compensation: StepCompensation | None
     type: str
     needs: list[str]
     goal: bool
     stand_in: StandIn | None
     failures: Any = None
-    """Of a fan-out that has ended: the failures of its items."""
+    """The failures of the items of a fan-out that has ended."""
     children: list[Child]
     unserved: Unserved | None
     limited: Limited | None
@@ -134,7 +134,7 @@ LEFT_OUT = "tenax:left_out"
 def left_out(
     size: int, where: str = "`tenax events` and GET /v1/executions/ID/events have it"
 ) -> dict[str, str]:
-    """Returns what a view has in the place of a result that is too large for it. `where`: how to get it."""
+    """Returns what replaces a result that is too large for a view. `where` says how to get the result."""
     return {LEFT_OUT: f"{size:,} bytes, more than a view shows (`max_rendered`); {where}"}
 
 
@@ -150,7 +150,7 @@ def brief_failure(failure: dict[str, Any]) -> dict[str, Any]:
 
 
 class Execution(View):
-    """An execution as it stands, with its steps folded from its events."""
+    """Describes the current state of an execution. Its steps are folded from its events."""
 
     id: int
     status: ExecutionStatus
@@ -164,19 +164,19 @@ class Execution(View):
     original_execution: int | None
     parent: Parent | None
     compensation: Compensation | None
-    """Of an execution that failed: how far it is with undoing what its steps did. None: there is nothing to undo."""
+    """The state of the compensations of an execution that failed. None if there is nothing to undo."""
     created_at: str
     deadline_at: str | None
     finished_at: str | None
     now: str
-    """The database's time of this answer."""
+    """The time of this answer by the database's clock."""
     last_seq: int
-    """The sequence number of the last event in it: where to go on with `/events?after=`."""
+    """The sequence number of the last event included. Pass it to `/events?after=` for later events."""
     steps: dict[str, Step]
 
 
 class Event(View):
-    """An immutable record of what happened."""
+    """Is an immutable record of what happened."""
 
     id: int
     seq: int

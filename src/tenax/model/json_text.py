@@ -1,7 +1,7 @@
-"""JSON as PostgreSQL takes it, and the one rule for what may be in it.
+"""Encodes JSON for PostgreSQL, and checks which values it can hold.
 
-Inputs, results, callbacks and signals are stored exactly as they were sent, or refused (`json_fault`): integers of up to 64 bits, no
-NaN or infinity, text without NUL characters and lone surrogates. Texts for people, such as messages, are bent into shape.
+Inputs, results, callbacks and signals are stored exactly as they were sent, or refused (`json_fault`). Integers have up to 64 bits, and
+there are no NaN, infinity, NUL characters or lone surrogates. In texts for people, such as messages, unsuitable characters are replaced.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 import orjson
 
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
-DEEPEST = 500
-"""Levels of lists and objects."""
+MAX_DEPTH = 500
+"""Levels of lists and objects in a value."""
 _encode_finite = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _encode = msgspec.json.Encoder().encode
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -24,7 +24,7 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def encode(value: Any) -> str:
-    """The value as JSON text. What jsonb cannot hold becomes U+FFFD rather than an error that would lose a report."""
+    """Encodes a value as JSON. Characters that jsonb cannot hold become U+FFFD, since an error would lose a report."""
     try:
         text = _encode(value).decode()
     except (TypeError, ValueError, OverflowError):
@@ -35,14 +35,14 @@ def encode(value: Any) -> str:
 
 
 def json_fault(value: Any) -> str | None:
-    """Returns what is in a value that JSON, as it is stored, cannot hold exactly. Returns None for all else."""
+    """Returns what makes a value impossible to store exactly. Returns None if it can be stored."""
     try:
         text = orjson.dumps(value)
     except (TypeError, RecursionError):
         return _find_fault(value)
     if b"\\u0000" in text:
         return _find_fault(value)
-    if b"null" in text:  # which a NaN becomes
+    if b"null" in text:  # orjson writes a NaN as null
         try:
             _encode_finite(value)
         except (TypeError, ValueError):
@@ -51,21 +51,21 @@ def json_fault(value: Any) -> str | None:
 
 
 def most_values(text: bytes, *, exactly: bool = False) -> int:
-    """Returns how many values a JSON text has at most. What stands in texts is counted as well, unless it is wanted exactly.
+    """Returns an upper bound on the number of values in a JSON text. `exactly` does not count commas and brackets inside strings.
 
-    The exact way takes time that depends on the text. The other one is a few passes over its bytes.
+    The exact count takes longer. The bound takes a few passes over the bytes.
     """
     outside = _TEXT.sub(b"", text) if exactly else text
     return 1 + outside.count(b",") + outside.count(b"[") + outside.count(b"{")
 
 
 def _find_fault(value: Any) -> str | None:
-    """Looks at every part of a value, without recursion: it may be nested deeply."""
+    """Searches every part of a value for a fault. Does not recurse, since the value may be nested deeply."""
     parts = [(value, "", 0)]
     while parts:
         part, place, depth = parts.pop()
-        if (fault := _fault_of(part)) is not None or depth > DEEPEST:
-            return f"{fault or f'more than {DEEPEST} levels'}{f' at {place[:200]}' if place else ''}"
+        if (fault := _fault_of(part)) is not None or depth > MAX_DEPTH:
+            return f"{fault or f'more than {MAX_DEPTH} levels'}{f' at {place[:200]}' if place else ''}"
         if isinstance(part, dict):
             for name, below in part.items():
                 where = f"{place}.{name}" if place else str(name)
@@ -94,8 +94,8 @@ def _fault_of(part: Any) -> str | None:
             return None
 
 
-def plain(text: str) -> str:
-    """Text as PostgreSQL takes it."""
+def postgres_text(text: str) -> str:
+    """Returns a text that PostgreSQL can hold. Other characters become U+FFFD or a question mark."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
@@ -110,7 +110,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def _storable(value: Any) -> Any:
-    """Goes where the encoder cannot: surrogates, keys that are not text, values of other types."""
+    """Converts values that the encoder refuses: lone surrogates, keys that are not text, and values of other types."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()

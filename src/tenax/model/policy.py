@@ -1,4 +1,4 @@
-"""The retry policy: its fields, their defaults, and the rules within it. Values only; `tenax.policy` reads them."""
+"""Defines the retry policy: its fields, their defaults, and its rules. `tenax.policy` applies them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DELAY_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one kind of failure gets instead. A field that is None is the policy's own."""
+    """Overrides the policy for one kind of failure. A field that is None leaves the policy's value."""
 
     on: tuple[str, ...] = ()
     when: str | None = None
     retry: bool | None = None
     max_attempts: int | None = None
-    """Counts only the attempts that ended in this rule."""
+    """The largest number of attempts that this rule matched."""
     backoff: Backoff | None = None
     initial_delay: float | None = None
     backoff_multiplier: float | None = None
@@ -39,7 +39,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A resolved policy: every field has its value. Durations are seconds; `max_attempts` None is unlimited."""
+    """Is a resolved policy, in which every field has its value. Durations are in seconds. `max_attempts` None means unlimited."""
 
     max_attempts: int | None = 3
     retryable: bool = True
@@ -60,15 +60,15 @@ class Policy:
     attempt_cost: float | None = None
     max_snoozes: int = 100
     vary: tuple[str, ...] = ()
-    """Overrides of the step's keys, each a mapping in canonical JSON: entry k is for the k-th counted attempt and on."""
+    """Overrides of the step's keys, each a mapping in canonical JSON. Entry k applies from the k-th counted attempt on."""
     forgives_only_lost: bool = False
-    """`infra_attempts` forgives `worker_lost` only. True where no level gives a policy; no file can set it."""
+    """True if `infra_attempts` exempts `worker_lost` only. It is True if no level gives a policy, and no file can set it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the policy as it is stored and hashed: every field, rules without what they leave open.
+        """Returns the policy as it is stored and hashed: with every field, and rules without their empty fields.
 
-        `vary` and `forgives_only_lost` are left out at their defaults, so that policies stored before they existed keep
-        their hashes. `infra_attempts` is always written, so a stored policy does not follow a change of its default.
+        `vary` and `forgives_only_lost` are left out at their defaults, so that policies stored before these fields existed keep
+        their hashes. `infra_attempts` is always written, so that a stored policy does not follow a change of its default.
         """
         body: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         body["retry_on"] = list(self.retry_on)
@@ -102,10 +102,10 @@ def rule_as_dict(rule: Rule) -> dict[str, Any]:
 
 
 NO_POLICY = Policy(max_attempts=1, forgives_only_lost=True)
-"""The policy where no level gives one: one attempt, and a worker that is lost does not use it up."""
+"""The policy if no level gives one: one attempt, which a lost worker does not use up."""
 
 NO_RETRY: dict[str, Any] = {"max_attempts": 1, "infra_attempts": 0}
-"""The fields that `retry: false` gives: strictly one run."""
+"""The fields of `retry: false`: strictly one run."""
 
 Patch = bool | dict[str, Any]
-"""What one level (step, action, workflow, server) says: `true`, `false`, or the fields it sets, parsed and checked."""
+"""The policy of one level (step, action, workflow, server): `true`, `false`, or the fields that it sets, parsed and checked."""

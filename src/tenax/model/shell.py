@@ -1,8 +1,8 @@
-"""Quoting for `sh -c`. The server quotes what templates give, the worker quotes secrets."""
+"""Quotes text for `sh -c`. The server quotes the values of templates, and the worker quotes secrets."""
 
 from __future__ import annotations
 
 
 def always_quoted(text: str) -> str:
-    """Returns the text in single quotes: one word, whatever stands beside it."""
+    """Returns the text in single quotes, as one word of the shell."""
     return "'" + text.replace("'", "'\"'\"'") + "'"

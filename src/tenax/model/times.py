@@ -1,4 +1,4 @@
-"""Points in time as people and programs write them: RFC 3339."""
+"""Reads points in time in the format of RFC 3339."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def seconds_since(start: float, now: datetime) -> float:
 
 
 def parse_time(text: object) -> datetime:
-    """The time, with its zone; a ValueError that says what to write where it is none."""
+    """Parses a time with its zone. Raises a ValueError that says what to write."""
     shown = repr(text)[: _SHOWN + 2]
     if not isinstance(text, str) or not _RFC_3339.fullmatch(text.strip()):
         raise ValueError(f"{shown} is not a time: {_EXAMPLE}")

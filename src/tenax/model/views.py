@@ -1,4 +1,4 @@
-"""What people see: the views that the engine gives, each a typed value. A server encodes them as they are.
+"""Defines the views that the engine returns and the server encodes as JSON.
 
 Times are RFC 3339, in UTC, by the database's clock.
 """
@@ -28,31 +28,31 @@ HealthColumn = Literal[
 ]
 
 HealthValue = bool | int | float | str | None
-"""A number; of `reported_status` a health, of `recovering` a truth."""
+"""The value of a column: a number, for `reported_status` a health, and for `recovering` a bool."""
 
 
 class View(Value):
-    """A view, or a part of one. All its fields are always there."""
+    """Is a view or a part of one. All of its fields are always present."""
 
 
 class OpenPart(Value):
-    """A part of a view that the API describes as an open object: fields may be absent, and more may come."""
+    """Is a part of a view that the API describes as an open object: fields may be absent, and later versions may add fields."""
 
 
 class Awaited(OpenPart):
-    """What an item waits for that nobody works on, in the words of `action_started`."""
+    """Says what an item waits for while no worker runs it, in the words of `action_started`."""
 
     kind: str = field(name="for")
     """`sleep`, `signal`, `approval`, `callback` or `child`."""
     signal: str | UnsetType = UNSET
     child: int | UnsetType | None = UNSET
     until: str | UnsetType | None = UNSET
-    """Of a sleep; of the others it is `deadline_at`."""
+    """The end of a sleep. Other waits have `deadline_at`."""
     deadline_at: str | UnsetType | None = UNSET
 
 
 class IdleWorker(OpenPart):
-    """A worker that is able to run an item and is kept from it."""
+    """Describes a worker that is able to run an item but gets no work."""
 
     name: str
     state: WorkerState
@@ -61,37 +61,37 @@ class IdleWorker(OpenPart):
 
 
 class Unserved(OpenPart):
-    """Why no worker takes work that is ready, and what that work asks for."""
+    """Says why no worker takes ready work, and what that work requires."""
 
     reason: str
     since: str
     queue: str
     labels: dict[str, str]
     idle: list[IdleWorker]
-    """At most so many as people are told the names of."""
+    """The first few of these workers."""
 
 
 class Limited(OpenPart):
-    """Which limit keeps work that is ready from starting."""
+    """Says which limit keeps ready work from starting."""
 
     reason: str
     since: str
 
 
 class Standing(OpenPart):
-    """What ready work waits at; each null where it is not so."""
+    """Says why ready work does not start. A field is null if it is not the cause."""
 
     unserved: Unserved | None = None
     limited: Limited | None = None
 
 
 class WaitingItem(OpenPart):
-    """The work item that tells most of its execution."""
+    """Describes the work item that says most about the state of its execution."""
 
     item: int | None
     step: str
     state: str
-    """In the words of steps."""
+    """The state, in the words of the states of steps."""
     attempt: int
     counted: int
     lost_by: list[str]
@@ -105,8 +105,10 @@ class WaitingItem(OpenPart):
 
 
 class ExecutionSummary(View):
-    """An execution in a list. `waiting` is the work item that tells most, where there is one: with what it is `awaiting`, and
-    why it is ready and does not run (`unserved`, `limited`).
+    """Describes an execution in a list.
+
+    `waiting` is the work item that says most about its state, if there is one. It says what the item awaits (`awaiting`), or why it is
+    ready and does not run (`unserved`, `limited`).
     """
 
     id: int
@@ -118,38 +120,38 @@ class ExecutionSummary(View):
     finished_at: str | None
     retry_of: int | None
     parent: int | None
-    """The execution that started it, where it is a child."""
+    """The execution that started it, if it is a child."""
     compensation: Compensation | None
     waiting: WaitingItem | None
 
 
 class ItemInfo(View):
-    """One element of a fan-out. `item` is its place in the list, from 0."""
+    """Describes one item of a fan-out. `item` is its number in the list, from 0."""
 
     item: int
     status: ItemStatus
     attempt: int | None
-    """None of an item that was cancelled."""
+    """Null if the item was cancelled."""
     max_attempts: int | None
     result: Any
     failure: dict[str, Any] | None
     available_at: str | None
     last_error: str | None
     lost_by: list[str]
-    """The workers that it has cost their lease."""
+    """The workers that lost their lease on the item."""
     worker: str | None
     waiting: Awaited | None
-    """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""
+    """What it waits for while no worker runs it: a sleep, a signal, an approval, a callback or a child."""
 
 
 class Explanation(View):
-    """One decision on a retry: the rule that gave it, what it saw, and the same in plain English."""
+    """Explains one decision on a retry: the rule that gave it, the values that it saw, and a text in plain English."""
 
     step: str | None
     item: int | None
     attempt: int | None
     compensation: bool
-    """The attempt was one of the step's `compensate`."""
+    """True if the attempt belonged to the step's `compensate`."""
     at: str
     verdict: str
     rule: str
@@ -160,7 +162,7 @@ class Explanation(View):
 
 
 class Delivery(View):
-    """The wait that took a signal."""
+    """Names the step or item that took a signal."""
 
     step: str
     item: int | None
@@ -170,13 +172,13 @@ class SignalAnswer(View):
     id: int
     signal: str
     delivered_to: Delivery | None
-    """None: nothing waits for it yet; it is kept for the wait that will."""
+    """The step or item that took the signal. Null if nothing waits for it yet: the signal is kept."""
     created: bool
-    """False where the key was known: it is the earlier signal."""
+    """False if a signal with this key was sent before. The answer describes that signal."""
     expected: bool
-    """False where no step of the definition waits for a signal of this name."""
+    """False if no step of the definition waits for a signal with this name."""
     names: list[str] | None
-    """The signals that its steps wait for; null where a template says it, so that it may be any."""
+    """The signals for which its steps wait. Null if a template gives the name, so that it may be any."""
 
 
 class ApprovalAnswer(View):
@@ -187,7 +189,7 @@ class ApprovalAnswer(View):
 
 
 class RetryAnswer(View):
-    """Waiting: the `steps` that now run at once. Finished: the new execution, linked to the old one by `retry_of`."""
+    """Answers a retry: with the `steps` whose waiting retries now run, or with the new execution of a finished one (`retry_of`)."""
 
     id: int
     created: bool
@@ -200,11 +202,11 @@ class StoredWorkflow(View):
     version: str | None
     hash: str
     created: bool
-    """False where the very same definition was stored before."""
+    """False if the same definition was stored before."""
 
 
 class WorkflowInfo(View):
-    """A stored definition. Its hash is its identity."""
+    """Describes a stored definition. Its hash is its identity."""
 
     name: str
     version: str | None
@@ -213,7 +215,7 @@ class WorkflowInfo(View):
 
 
 class Checked(View):
-    """How much was checked. `decisions` are those that were made again."""
+    """Counts what was checked. `decisions` counts the decisions that were made again."""
 
     executions: int
     events: int
@@ -221,7 +223,7 @@ class Checked(View):
 
 
 class Violation(View):
-    """One law that an execution breaks, and the ids of the events concerned."""
+    """Names a law that an execution breaks, and the ids of the events concerned."""
 
     law: str
     execution: int
@@ -233,25 +235,28 @@ class Violation(View):
 
 
 class Verified(View):
-    """What the check of some executions found. `other_versions`: decisions that were not made again, by the decider's version."""
+    """Is the result of the check of some executions.
+
+    `other_versions` counts the decisions that were not made again, by the version of the decision function that made them.
+    """
 
     checked: Checked
     violations: list[Violation]
     not_shown: int
-    """Violations beyond those that are listed."""
+    """The number of violations that are not listed."""
     other_versions: dict[str, int]
     next: int | None
-    """Go on with `after`; null: all have been checked."""
+    """The value of `after` for the next page. Null if all executions have been checked."""
 
 
 class Tree(View):
-    """An execution and its children. `more` is how many children there are beyond those that are shown."""
+    """Describes an execution and its children. `more` is the number of children that are not listed."""
 
     id: int
     workflow: str
     status: ExecutionStatus
     step: str | None
-    """The step of the parent that started it. Like the next two null at the top."""
+    """The step of the parent that started it. This and the next two fields are null at the top."""
     item: int | None
     attempt: int | None
     failure: dict[str, Any] | None
@@ -262,17 +267,17 @@ class Tree(View):
 
 
 class Worker(View):
-    """A worker as the server sees it. Times are the database's; what is `reported` is the worker's own word."""
+    """Describes a worker as the server sees it. `reported` is the worker's own report."""
 
     name: str
     state: WorkerState
     state_reason: str | None
     state_actor: str | None
-    """Who paused or drained it; `tenax:server`: the server itself."""
+    """The actor that paused or drained it. `tenax:server` is the server itself."""
     state_since: str | None
     health: Health
     health_column: HealthColumn | None
-    """What decided on the health; null of a healthy one."""
+    """The column that decided the health. Null if the worker is healthy."""
     health_since: str | None
     version: str | None
     runtimes: list[str]
@@ -280,39 +285,39 @@ class Worker(View):
     labels: dict[str, str]
     slots: int
     serves: int | None
-    """The one execution that it works for, with its children; null: all that its queues have."""
+    """The only execution that it serves, with its children. Null if it serves its queues."""
     queue_depth: int
-    """What it has been given and has not reported."""
+    """The number of attempts that it has leased and not reported."""
     consecutive_failures: int
     failure_rate: float | None
-    """Of the window; null where it has had too few runs to say."""
+    """The failure rate in the window. Null if there were too few runs."""
     runs: int
     failures: int
-    """Of the window, like `runs`; only those that speak of the worker."""
+    """The number of failures in the window that count against the worker. `runs` counts the runs in the window."""
     losses: int
-    """How often, in the window, it was lost with work in its hands."""
+    """How often in the window it was lost while it held leases."""
     probe_at: str | None
-    """When it is given one item, to see whether it has recovered."""
+    """When it gets one item that shows whether it has recovered."""
     registered_at: str
     last_heartbeat: str
     heartbeat_age: float
-    """Seconds."""
+    """Seconds since its last heartbeat."""
     reported: dict[str, Any] | None
 
 
 class Column(View):
-    """One column of a worker's health: the worst of them decides."""
+    """Describes one column of a worker's health. The worst column decides."""
 
     column: HealthColumn
     value: HealthValue
     degraded_at: HealthValue
-    """From here on; null where there is no such threshold."""
+    """The value from which the worker is degraded. Null if there is no such threshold."""
     unhealthy_at: HealthValue
     health: Health
 
 
 class Lease(View):
-    """An attempt that a worker holds."""
+    """Describes an attempt that a worker has leased."""
 
     execution_id: int
     step: str
@@ -323,7 +328,7 @@ class Lease(View):
 
 
 class WorkerEvent(View):
-    """What happened to a worker: an event that belongs to no execution."""
+    """Describes an event of a worker, which belongs to no execution."""
 
     at: str
     type: str
@@ -331,36 +336,36 @@ class WorkerEvent(View):
 
 
 class WorkerInFull(Worker):
-    """A worker with the columns of its health, what it holds, and its last events, the newest first."""
+    """Describes a worker with the columns of its health, its leases, and its last events, the newest first."""
 
     columns: list[Column]
     leases: list[Lease]
-    """At most 100 of `leases_total`."""
+    """The leases, at most 100 of `leases_total`."""
     leases_total: int
     events: list[WorkerEvent]
 
 
 class Queue(View):
-    """A queue: what is in it, who serves it, and how it is limited."""
+    """Describes a queue: its work, its workers, and its limits."""
 
     queue: str
     ready: int
     waiting: int
-    """Retries that are not due yet."""
+    """The number of retries that are not due yet."""
     running: int
     blocked: int
-    """As many as may run already: these wait for one to end."""
+    """The number of items that wait because the concurrency limit is reached."""
     oldest_at: str | None
-    """Since when the first of the ready ones waits."""
+    """Since when the oldest ready item waits."""
     workers: int
-    """Live ones that serve it."""
+    """The number of live workers that serve the queue."""
     concurrency: int | None
     rate: float | None
     burst: int | None
 
 
 class LimitAnswer(View):
-    """The limits of a queue as they now are; null: no such limit."""
+    """Holds the new limits of a queue. Null means that there is no such limit."""
 
     queue: str
     concurrency: int | None

@@ -1,8 +1,7 @@
-"""What goes between server and workers, over HTTP or within one process. Both sides use these types.
+"""Defines the messages between server and workers, over HTTP or within one process.
 
-Of some there are many. Over HTTP those that are alike go together (`Assignments`, `Reports`, `ReportAnswers`): what they share is
-said once, and the rest is one list for each field. Fields that are at their default are left out: that must stay what it says
-to be absent.
+Over HTTP, similar messages go together (`Assignments`, `Reports`, `ReportAnswers`): fields with the same value are sent once, and each
+other field is a list. Fields with their default value are left out, so a default can never be changed.
 """
 
 from __future__ import annotations
@@ -32,27 +31,27 @@ from tenax.model.wire_types import (
 )
 
 PROTOCOL = 2
-"""The version of what server and workers say to each other. It grows with each change that the other side must know of.
+"""The version of the protocol between server and workers. It grows with each change that the other side must know.
 
-2: secrets in a text for the shell are quoted by the worker. Workers and servers of version 1 do not say which they speak."""
+2: the worker quotes secrets in a text for the shell. Workers and servers of version 1 do not send their version."""
 OLDEST_WORKER = 2
-"""The oldest protocol of a worker that this server gives work to. One of version 1 would run an unquoted secret in a shell."""
+"""The oldest protocol version of a worker that gets work from this server. A worker of version 1 would not quote secrets in a shell."""
 OLDEST_SERVER = 1
-"""The oldest protocol of a server that this worker takes work from."""
+"""The oldest protocol version of a server from which this worker takes work."""
 
 SecretSlot = tuple[tuple[str | int, ...], tuple[str | dict[str, str], ...]]
-"""Where in an assignment's `spec` a secret goes: the path, and the parts of the text (`{"secret": NAME}` or plain).
+"""The place of a secret in an assignment's `spec`: the path, and the parts of the text (`{"secret": NAME}` or plain text).
 
-A secret with `"quote": "word"` stands in a text for the shell: the worker quotes it as one word."""
+A secret with `"quote": "word"` is part of a text for the shell, and the worker quotes it as one word."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A worker asks for as many items as it has free slots. Parks until there is work, or `wait` seconds are over."""
+    """Asks for as many items as a worker has free slots. The request waits in the server for work, `wait` seconds at most."""
 
     worker: WorkerName
     grant: Token
-    """A new UUID for each request: what the request was granted is known by it, should the answer be lost."""
+    """A new UUID for each request. It identifies the granted leases if the answer is lost."""
     slots: Slots
     runtimes: Names
     queues: Names = ("default",)
@@ -67,45 +66,45 @@ class LeaseRequest:
 
 
 class Assignment(msgspec.Struct, gc=False):
-    """One attempt of one work item, leased to a worker, its inputs rendered.
+    """Is one attempt of a work item, leased to a worker, with rendered inputs.
 
-    A value like the others. There is one for each attempt, and a msgspec struct of so many fields costs a quarter of a dataclass to make.
+    It must not be changed. It is a msgspec struct, since there is one for each attempt: a dataclass takes four times as long to make.
     """
 
     execution_id: int
     item_id: int
     attempt: int
     token: str
-    """The lease token. Every write about this attempt names it."""
+    """The lease token. Every report and release of this attempt names it."""
     step: str
     runtime: str
     spec: dict[str, Any]
     timeout: float
     receipt: str
-    """The item's receipt token, the same over all its attempts: for the callee's idempotency."""
+    """The receipt of the item, which is the same for all of its attempts. Callees can use it as an idempotency key."""
     workflow: str
     max_attempts: int | None
     base_dir: str | None = None
-    """The folder of the workflow's file, where it was submitted from one."""
+    """The folder of the workflow's file, if it was submitted from a file."""
     dependency: str | None = None
     secrets: tuple[SecretSlot, ...] = ()
     item: int | None = None
-    """The place in the list of a fan-out, from 0."""
+    """The number of the item in its fan-out, from 0."""
     callback: str | None = None
-    """Where the callee of an async step posts its outcome."""
+    """The URL to which the callee of an async step posts its outcome."""
     compensates: bool = False
-    """It undoes what the step did."""
+    """True if the attempt undoes the step."""
     is_retry: bool = False
-    """An earlier attempt of it ended in a failure; one that was only handed back or snoozed did not."""
+    """True if an earlier attempt failed. Attempts that were handed back or snoozed do not count."""
 
 
 class Assignments(msgspec.Struct, omit_defaults=True, gc=False):
-    """Assignments that differ only in what is a list here: in each list one entry for each of them, in the same order."""
+    """Holds assignments that differ only in the fields that are lists here. Each list has one entry for each assignment."""
 
     step: str
     runtime: str
     spec: list[dict[str, Any]]
-    """Or a single one for all of them."""
+    """One entry for each assignment, or a single one for all of them."""
     timeout: float
     workflow: str
     max_attempts: int | None
@@ -124,7 +123,7 @@ class Assignments(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Report(msgspec.Struct, gc=False):
-    """What an attempt came to, by the worker that holds its lease."""
+    """Reports the outcome of an attempt, by the worker that holds its lease."""
 
     execution_id: int
     item_id: int
@@ -132,12 +131,12 @@ class Report(msgspec.Struct, gc=False):
     token: str
     outcome: Outcome
     step: str | None = None
-    """For the record of a report that comes too late, when the item may be gone; so is the next."""
+    """The step. This and the next field are for the record of a late report, when the item may be gone."""
     item: int | None = None
 
 
 class Reports(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Reports on attempts of one step: in each list one entry for each of them, in the same order."""
+    """Holds reports on attempts of one step. Each list has one entry for each report."""
 
     outcome: Sequence[Outcome]
     """Or a single one for all of them."""
@@ -148,21 +147,21 @@ class Reports(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     step: Name | None = None
     item: list[Item | None] | None = None
     result: list[Any] | None = None
-    """What is absent from their outcomes, so that plain successes can share one."""
+    """The results, which the outcomes then leave out, so that plain successes can share one outcome."""
 
 
 class ReportAnswer(msgspec.Struct, gc=False):
-    """`applied`: decided now (or before: the same report again gets the same answer). `late`: recorded, changed nothing."""
+    """Answers a report. `applied`: it was decided on, now or when it was first sent. `late`: it was recorded and changed nothing."""
 
     item_id: int
     status: Literal["applied", "late"]
     verdict: str | None = None
-    """complete, retry, hold, fail or stop, where it was applied."""
+    """`complete`, `retry`, `hold`, `fail` or `stop`, if the report was applied."""
 
 
 @dataclass(slots=True)
 class ReportAnswers:
-    """The same answer to the reports on these items."""
+    """Is the same answer to the reports on several items."""
 
     item_id: list[int]
     status: Literal["applied", "late"]
@@ -171,7 +170,7 @@ class ReportAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A lease handed back uncounted: the worker is draining, or has no handler for it."""
+    """Hands a lease back, because the worker is draining or has no handler. The attempt is not counted."""
 
     execution_id: Id
     item_id: Id
@@ -183,7 +182,7 @@ class Release:
 
 @dataclass(slots=True)
 class Held:
-    """A lease that a worker still holds, named in its heartbeat."""
+    """Names a lease that a worker still holds, in its heartbeat."""
 
     item_id: Id
     token: Token
@@ -195,7 +194,7 @@ class Heartbeat:
     holding: tuple[Held, ...] = ()
     lost_grants: tuple[Token, ...] = ()
     leaving: bool = False
-    """The worker stops, in good order: this is its last word."""
+    """True in the last heartbeat of a worker that stops normally."""
     life: Token | None = None
     health: HealthReport | None = None
 
@@ -203,21 +202,21 @@ class Heartbeat:
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswer:
     revoked: tuple[Held, ...] = ()
-    """Leases that are no longer this worker's: stop that work, its report would be late."""
+    """Leases that no longer belong to this worker. It must stop their attempts, since their reports would be late."""
     known: bool = True
-    """False: the server knows no worker of this name (any more). Register again."""
+    """False if the server does not know this worker. The worker must register again."""
     superseded: bool = False
-    """Another life goes by this name now: finish what is running, ask for nothing more, and end."""
+    """True if a later life has taken over the name. The worker must finish its attempts, ask for no more, and end."""
     state: WorkerState = "active"
     leave: bool = False
-    """An operator drains the worker: finish what is running, then end."""
+    """True if an operator drains the worker. It must finish its attempts and end."""
     health: Health = "healthy"
-    """The server's verdict."""
+    """The health as the server judges it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A worker says who it is, when it starts."""
+    """Registers a worker when it starts."""
 
     worker: WorkerName
     runtimes: Names
@@ -235,33 +234,33 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class EndedLife:
-    """A supervisor has seen the process of a worker die."""
+    """Reports that a supervisor has seen the process of a worker die."""
 
     worker: WorkerName
     life: Token
-    """Of the registration. A later life of the same name is not touched."""
+    """The life of the registration. A later life with the same name is not affected."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedLifeAnswer:
     lost: int
-    """Leases that it held: their attempts are decided on as `worker_lost`."""
+    """The number of leases that it held. Their attempts are decided on as `worker_lost`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationAnswer:
     lease: float
-    """Seconds a lease lasts without a heartbeat."""
+    """Seconds for which a lease lasts without a heartbeat."""
     heartbeat: float
     """Seconds between heartbeats."""
     health: HealthTerms = field(default_factory=HealthTerms)
-    """By what the worker judges itself."""
+    """The thresholds by which the worker judges itself."""
     protocol: int = 1
-    """Of the server. One that does not say speaks the first."""
+    """The protocol version of the server. A server that does not send it has version 1."""
 
 
 class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One execution to start. The definition is the text of a file, or the name of a workflow already stored."""
+    """Describes an execution to start. The definition is the text of a file, or the name of a stored workflow."""
 
     source: Source | None = None
     filename: Text | None = None
@@ -278,4 +277,4 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Submitted:
     id: int
     created: bool
-    """False where the key was known: the execution is the earlier one."""
+    """False if the key was used before. The id is that of the earlier execution."""

@@ -1,4 +1,4 @@
-"""Assignments and reports as they go over HTTP: those that are alike together, and one by one again at the other end."""
+"""Gathers similar assignments and reports for HTTP, and spreads them again at the other end."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _assignments(group: Sequence[Assignment]) -> Assignments:
 
 
 def _specs(group: Sequence[Assignment]) -> list[dict[str, Any]]:
-    """Only what is one and the same object here may be shared at the other end too."""
+    """Returns one spec if all assignments share the same object, since the other end will share it too. Else returns all specs."""
     spec = group[0].spec
     return [spec] if all(one.spec is spec for one in group) else [one.spec for one in group]
 
@@ -88,7 +88,7 @@ def spread_assignments(groups: Iterable[Assignments]) -> list[Assignment]:
 
 
 def gather_reports(reports: Iterable[Report]) -> list[Reports]:
-    """Those of one step together, the plain successes apart: they have one outcome."""
+    """Gathers the reports of each step. Plain successes are gathered apart, since they share one outcome."""
     alike: dict[tuple[str | None, bool], list[Report]] = defaultdict(list)
     for report in reports:
         alike[report.step, _is_plain_but_for_its_result(report.outcome)].append(report)
@@ -105,7 +105,7 @@ def _is_plain_but_for_its_result(outcome: Outcome) -> bool:
 
 
 def is_plain(outcome: Outcome) -> bool:
-    """It says no more than that it succeeded."""
+    """Returns whether an outcome says only that the attempt succeeded, without a result."""
     return outcome.result is None and _is_plain_but_for_its_result(outcome)
 
 
@@ -139,7 +139,7 @@ def spread_reports(groups: Iterable[Reports]) -> list[Report]:
 
 
 def _outcomes(group: Reports) -> Iterable[Outcome]:
-    """They may share one: nobody changes an outcome."""
+    """Returns the outcome of each report. Reports may share one outcome, which is immutable."""
     outcomes = _each(group.outcome)
     if group.result is None:
         return outcomes
@@ -155,7 +155,7 @@ def gather_answers(answers: Iterable[ReportAnswer]) -> list[ReportAnswers]:
 
 
 def check_lengths(group: Alike) -> Alike:
-    """Raises ValueError where a list has not one entry for each of them."""
+    """Raises ValueError if a list has not one entry for each message."""
     count = len(group.token)
     for name in type(group).__match_args__:
         column = getattr(group, name)
@@ -169,10 +169,10 @@ def check_lengths(group: Alike) -> Alike:
 
 
 def _each(values: Sequence[T]) -> Iterable[T]:
-    """A single one is for all."""
+    """Yields each value, or a single value again and again."""
     return repeat(values[0]) if len(values) == 1 else values
 
 
 def _column(values: list[T]) -> list[T] | None:
-    """None, which is not written, where there is nothing in it."""
+    """Returns the values, or None if all of them are None. None is not sent."""
     return values if any(value is not None for value in values) else None

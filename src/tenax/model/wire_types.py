@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from tenax.model.names import LONGEST_WORKER_NAME
+from tenax.model.names import MAX_WORKER_NAME
 
 BATCH = 1000
 """Submissions, reports or releases in one request."""
@@ -33,7 +33,7 @@ LeaseWait = Annotated[float, Meta(ge=0, le=LONGEST_LEASE_WAIT)]
 Token = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 """A UUID, in any spelling: the server brings it into the one in which tokens are compared."""
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
-WorkerName = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORKER_NAME)]
+WorkerName = Annotated[str, Meta(min_length=1, max_length=MAX_WORKER_NAME)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=100)]
 Labels = Annotated[dict[Name, Annotated[str, Meta(max_length=200, pattern=PLAIN)]], Meta(max_length=100)]
 Text = Annotated[str, Meta(max_length=1000, pattern=PLAIN)]

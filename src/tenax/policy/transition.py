@@ -21,7 +21,7 @@ from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
 from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Controls, Decision, read_ledger
 from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
 from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
-from tenax.model.json_text import encode, plain
+from tenax.model.json_text import encode, postgres_text
 from tenax.policy.failed_data import failed_data
 from tenax.policy.outcome_events import (
     EndedAttempt,
@@ -267,7 +267,7 @@ def _wait(
         now + timedelta(seconds=rules.max_hold) if held else queue_deadline(action.step, available_at),
         item.attempt,
         encode(decision.after),
-        plain(error[:ERROR_SHOWN]) if error is not None else None,
+        postgres_text(error[:ERROR_SHOWN]) if error is not None else None,
         (),
         False if fan_out is not None and fan_out.parallelism is not None else None,
         encode(ended.outcome.result) if decision.rule == "until" else None,

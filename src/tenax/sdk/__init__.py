@@ -1,1 +1,1 @@
-"""What users import: tasks, outcomes and clients."""
+"""Provides what users import: tasks, outcomes and clients."""

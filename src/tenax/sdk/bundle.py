@@ -1,4 +1,4 @@
-"""The files that go along with a definition: those its workflow steps name by `file:`, those that they name, and so on."""
+"""Collects the files that are sent with a definition: the files that its steps name by `file:`, and the files that those name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenax.model.parse.parse import Draft, draft_workflow
 from tenax.model.wire import Submission
 from tenax.sdk.files import DefinitionFile, decode_text, read_bytes
 
-MOST_FILES = 1000
+MAX_FILES = 1000  # files below one definition  # files below one definition
 
 
 def submission_of(
@@ -23,7 +23,7 @@ def submission_of(
     input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
     key: str | None = None,
 ) -> Submission:
-    """An execution of a workflow file, with the files of its children."""
+    """Returns the submission of a workflow file, with the files of its children."""
     return Submission(
         source=definition.text,
         filename=definition.filename,
@@ -35,9 +35,9 @@ def submission_of(
 
 
 def bundle(definition: DefinitionFile) -> dict[str, str]:
-    """Their texts, by their paths from the folder of the definition.
+    """Returns the texts of the files, by their paths from the folder of the definition.
 
-    A definition that is wrong itself has none: whoever checks it says what is wrong.
+    Returns an empty dict if the definition itself is invalid. The server that checks it reports the errors.
     """
     try:
         draft = draft_workflow(definition.text, filename=definition.filename)
@@ -51,29 +51,29 @@ def bundle(definition: DefinitionFile) -> dict[str, str]:
 
 
 def shown_path(filename: str, key: str) -> str:
-    """A file of the bundle as it can be opened from where the definition was."""
+    """Returns the path of a file of the bundle, relative to the same folder as the definition's `filename`."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(filename), key))
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A file whose references are being followed."""
+    """Holds a file whose references are being followed."""
 
     key: str
     draft: Draft
     references: Iterator[ChildReference]
 
     def refuse(self, reference: ChildReference, message: str) -> NoReturn:
-        """At the line of the reference."""
+        """Raises `InvalidDefinition` at the line of the reference."""
         names = [step.name for step in self.draft.workflow.steps]
         path = self.draft.paths[names.index(reference.step)]
         self.draft.findings.add((*path, "file"), message)
         self.draft.findings.refuse()
-        raise AssertionError("what was found is refused")
+        raise AssertionError("unreachable: `refuse` raises if there is a finding")
 
 
 class _Gathering:
-    """From the definition down, file by file; without recursion, however deep they go."""
+    """Gathers the files from the definition down, without recursion, since the references may be deep."""
 
     def __init__(self, definition: DefinitionFile) -> None:
         self._filename = definition.filename
@@ -101,8 +101,8 @@ class _Gathering:
             opened.refuse(reference, f"the files start each other in a circle: {circle}")
         if key in self.files:
             return
-        if len(self.files) >= MOST_FILES:
-            opened.refuse(reference, f"a definition has at most {MOST_FILES:,} files below it")
+        if len(self.files) >= MAX_FILES:
+            opened.refuse(reference, f"a definition has at most {MAX_FILES:,} files below it")
         shown = shown_path(self._filename, key)
         try:
             text = decode_text(read_bytes(str(self._folder / key)), shown)

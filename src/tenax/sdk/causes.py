@@ -1,4 +1,4 @@
-"""What lies behind an error of the network, read from the types of the errors in its chain and never from their text."""
+"""Finds the cause of a network error from the types of the errors in its chain, and never from their text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BY_TYPE: tuple[tuple[type[OSError], Connection], ...] = (
     (ConnectionAbortedError, "reset"),
     (BrokenPipeError, "reset"),
 )
-"""For errors that were made by hand, without an errno."""
+"""The kinds of errors that were raised without an errno."""
 _WORDS: dict[Connection, str] = {
     "refused": "connection refused",
     "reset": "the connection was closed before an answer came",
@@ -45,7 +45,7 @@ def connection_words(kind: Connection) -> str:
 
 
 def kind_of_causes(causes: Iterable[BaseException]) -> Connection | None:
-    """The first that tells. None: no error of the operating system or of TLS is among them."""
+    """Returns the first kind found. Returns None if no cause is an error of the operating system or of TLS."""
     for cause in causes:
         if (kind := _of_cause(cause)) is not None:
             return kind
@@ -53,7 +53,7 @@ def kind_of_causes(causes: Iterable[BaseException]) -> Connection | None:
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and everything behind it, outermost first; groups are opened. Chains can be circular."""
+    """Yields an error and its causes, outermost first. Opens exception groups. Chains can be circular."""
     seen: set[int] = set()
     queue: list[BaseException | None] = [error]
     while queue:

@@ -1,45 +1,38 @@
-"""Speak to a Tenax server: submit executions, follow them, act on them.
-
-`Client` is the one implementation. `SyncClient` runs it in a thread of its own, method by method.
-"""
+"""Speaks to a Tenax server: submits executions, follows them and acts on them."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+from typing import Any, Literal, Self, cast
 from urllib.parse import quote
 
 import orjson
 from msgspec import structs
 
-from tenax.errors import TenaxError, UsageError
+from tenax.credentials.token_file import own_token
+from tenax.errors import TenaxError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
 from tenax.settings.home import find_home
-from tenax.token_file import own_token
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 20.0
-"""How long one request for events waits in the server for the next one."""
+"""Seconds for which one request for events waits in the server for the next event."""
 VERIFY_SECONDS = 600.0
 """How long one request to check executions may take: a page ends after seconds, but one execution may be huge."""
 VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 
 
 class Client:
-    """A server's HTTP API. Use it as `async with Client(url, token) as client:`, or `await client.close()`.
+    """Calls the HTTP API of a server. Use it as `async with Client(url, token) as client:`, or call `await client.close()`.
 
-    Of several servers (URLs with commas between them) it speaks to one that answers. On loopback the token may be that of the home.
+    Given several URLs with commas between them, it speaks to one that answers. Without a token, it reads the one in `$TENAX_HOME`
+    for a server on loopback.
     """
 
     def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
@@ -60,7 +53,7 @@ class Client:
         input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
         key: str | None = None,
     ) -> Submitted:
-        """A workflow from its file, with the files that its `file:` steps name, all read here."""
+        """Submits a workflow from its file. Also reads the files that its `file:` steps name."""
         from tenax.sdk.bundle import submission_of
 
         def read() -> Submission:
@@ -69,13 +62,13 @@ class Client:
         return await self.submit(await asyncio.to_thread(read))
 
     async def submit_many(self, submissions: Sequence[Submission]) -> list[Submitted]:
-        """All of them or none."""
+        """Submits all of the executions or none."""
         body, known = {"submissions": list(submissions)}, all(one.key is not None for one in submissions)
         answers = await self._call("POST", "/v1/executions/batch", body=body, repeatable=known)
         return [Submitted(id=answer["id"], created=answer["created"]) for answer in answers]
 
     async def get(self, execution_id: int) -> dict[str, Any]:
-        """The execution as it stands: `id`, `status`, `result`, `steps`, ..."""
+        """Returns the current state of the execution: `id`, `status`, `result`, `steps`, ..."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}"))
 
     async def list(
@@ -89,21 +82,24 @@ class Client:
         top: bool = False,
         compensation: str | None = None,
     ) -> Any:
-        """Executions, the newest first; `before` is the id to go on from. `top`: without those that others started.
-        `compensation`: only those whose compensations stand so: `failed`."""
+        """Lists executions, the newest first.
+
+        `before` is the id of the last execution of the previous page. `top` leaves out executions that others started.
+        `compensation` selects executions by the state of their compensations: `failed`.
+        """
         query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
         query |= {"top": "true" if top else None, "compensation": compensation}
         return await self._call("GET", "/v1/executions", query=query)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
-        """The events with a sequence number beyond `after`, as they stand now."""
+        """Returns the recorded events with a sequence number above `after`."""
         answer = await self._call("GET", f"/v1/executions/{execution_id}/events", query={"after": after})
         return cast("Sequence[dict[str, Any]]", answer)
 
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0) -> dict[str, Any]:
-        """`{"events": [...], "cursor": ...}`: what has happened since the cursor (all, without one).
+        """Returns `{"events": [...], "cursor": ...}`: the events since the cursor, or all events without one.
 
-        Waits up to `wait` seconds for the first event. Who comes back with the new cursor misses nothing.
+        Waits up to `wait` seconds for the first event. Pass the new cursor to the next call, so that no event is missed.
         """
         query = {"cursor": cursor, "wait": wait or None}
         path = f"/v1/executions/{execution_id}/news"
@@ -124,7 +120,10 @@ class Client:
     async def verify(
         self, execution_id: int | None = None, *, after: int = 0, since: str | None = None
     ) -> dict[str, Any]:
-        """Checks the next executions after `after` against all laws. Go on with the answer's `next`, until that is None."""
+        """Checks the next executions with an id above `after` against all laws.
+
+        Pass the answer's `next` as `after` to the next call, until it is None.
+        """
         query = {"execution": execution_id, "since": since, "after": after}
         answer = await self._call("GET", "/v1/verify", query=query, timeout=VERIFY_SECONDS)
         return cast("dict[str, Any]", answer)
@@ -138,38 +137,38 @@ class Client:
         after: int | None = None,
         limit: int | None = None,
     ) -> Any:
-        """The items of a fan-out, in the order of its list; `after` is the number of the item to go on from."""
+        """Lists the items of a fan-out in the order of its list. `after` is the number of the last item of the previous page."""
         query = {"status": status, "after": after, "limit": limit}
         return await self._call("GET", f"{_step(execution_id, step)}/items", query=query)
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
-        """The execution with its children, and theirs."""
+        """Returns the execution with all executions below it: its children, their children, and so on."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/tree"))
 
     async def cancel(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/cancel", body={"reason": reason})
 
     async def retry(self, execution_id: int, *, from_failed: bool = False, reason: str | None = None) -> Any:
-        """What waits is run now; a finished execution is run again as a new, linked one."""
+        """Runs waiting retries now. A finished execution is run again as a new execution that is linked to it."""
         body = {"from_failed": from_failed, "reason": reason}
         return await self._call("POST", f"/v1/executions/{execution_id}/retry", body=body)
 
     async def pause(self, execution_id: int, *, reason: str | None = None) -> Any:
-        """Nothing of it starts any more; what runs may finish."""
+        """Pauses the execution: nothing of it starts any more, and running attempts may finish."""
         return await self._call("POST", f"/v1/executions/{execution_id}/pause", body={"reason": reason})
 
     async def resume(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/resume", body={"reason": reason})
 
     async def signal(self, execution_id: int, name: str, *, data: Any = None, key: str | None = None) -> Any:
-        """For the step that waits for it, now or later. The same key is the same signal."""
+        """Sends a signal to the step that waits for it, now or later. A repeated `key` sends the signal only once."""
         body = {"name": name, "data": data, "key": key}
         return await self._call("POST", f"/v1/executions/{execution_id}/signals", body=body)
 
     async def approve(
         self, execution_id: int, step: str, *, item: int | None = None, reason: str | None = None
     ) -> Any:
-        """To a step that waits for an approval, or to one item of its fan-out."""
+        """Approves a step that waits for an approval, or one item of its fan-out."""
         body = {"item": item, "reason": reason}
         return await self._call("POST", f"{_step(execution_id, step)}/approve", body=body)
 
@@ -182,28 +181,28 @@ class Client:
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Stores a definition without running it. `files` are those that its `file:` steps name, by their path."""
+        """Stores a definition without running it. `files` has the texts of the files that its `file:` steps name, by path."""
         body = {"source": source, "filename": filename, "files": dict(files or {})}
         return cast("dict[str, Any]", await self._call("POST", "/v1/workflows", body=body))
 
     async def workflows(self, name: str | None = None) -> Any:
-        """The stored definitions; all versions of one, where it is named."""
+        """Lists the stored definitions, or all versions of the definition with this name."""
         return await self._call("GET", "/v1/workflows", query={"name": name})
 
     async def workers(self, *, all: bool = False) -> Any:  # noqa: A002 -- the parameter's name
-        """The live workers and how healthy they are; `all`: those that are gone too."""
+        """Lists the live workers with their health. `all` includes the workers that are gone."""
         return await self._call("GET", "/v1/workers", query={"all": "true" if all else None})
 
     async def worker(self, name: str) -> dict[str, Any]:
-        """One worker, with the `columns` of its health, its `leases` and its last `events`."""
+        """Returns one worker with the `columns` of its health, its `leases` and its last `events`."""
         return cast("dict[str, Any]", await self._call("GET", _worker(name)))
 
     async def pause_worker(self, name: str, *, reason: str | None = None) -> Any:
-        """It gets nothing new until it is resumed."""
+        """Pauses the worker: it gets no new work until it is resumed."""
         return await self._call("POST", f"{_worker(name)}/pause", body={"reason": reason})
 
     async def drain_worker(self, name: str, *, reason: str | None = None) -> Any:
-        """It gets nothing new, finishes what it has, and ends."""
+        """Drains the worker: it gets no new work, finishes its running attempts, and ends."""
         return await self._call("POST", f"{_worker(name)}/drain", body={"reason": reason})
 
     async def resume_worker(self, name: str, *, reason: str | None = None) -> Any:
@@ -213,7 +212,7 @@ class Client:
         return await self._call("POST", f"{_worker(name)}/release", body={"reason": reason})
 
     async def queues(self) -> Any:
-        """The queues that have work, workers or limits."""
+        """Lists the queues that have work, workers or limits."""
         return await self._call("GET", "/v1/queues")
 
     async def limit_queue(
@@ -225,16 +224,20 @@ class Client:
         burst: int | None = None,
         reason: str | None = None,
     ) -> Any:
-        """Sets exactly these limits: how many run at once, start in a second, start at once. None: no such limit."""
+        """Replaces the limits of a queue.
+
+        `concurrency` limits the running attempts, `rate` the starts per second, and `burst` the starts at once. None means that
+        there is no such limit.
+        """
         body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
         return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
 
     async def list_tokens(self) -> Any:
-        """All tokens, the revoked ones too, without their secrets. Like the next two for admins."""
+        """Lists all tokens, including revoked ones, without their secrets. Only admins may call the methods for tokens."""
         return await self._call("GET", "/v1/tokens")
 
     async def create_token(self, name: str, role: str) -> dict[str, Any]:
-        """`id`, `name`, `role` and `token`: its secret, which cannot be had again."""
+        """Creates a token. Returns its `id`, `name`, `role` and `token`. The secret `token` cannot be read again later."""
         answer = await self._call("POST", "/v1/tokens", body={"name": name, "role": role})
         return cast("dict[str, Any]", answer)
 
@@ -242,7 +245,10 @@ class Client:
         return await self._call("POST", f"/v1/tokens/{token_id}/revoke")
 
     async def wait(self, execution_id: int) -> dict[str, Any]:
-        """Returns the execution once it is finished. Bound it with `asyncio.timeout`. Warns of work that is held."""
+        """Waits until the execution is finished and returns it. Logs a warning if work is held.
+
+        Use `asyncio.timeout` to limit the wait.
+        """
         cursor: str | None = None
         told: set[str] = set()
         while True:
@@ -295,9 +301,9 @@ class Client:
             raise self._not_tenax() from error
 
     def _not_tenax(self) -> TenaxError:
-        """Not `Unreachable`: to wait for it and to ask again would not help."""
+        """Returns the error for an answer of another program. It is not `Unreachable`, because asking again would not help."""
         return TenaxError(
-            f"what answers at {self._servers.current} is not a Tenax server",
+            f"the program that answers at {self._servers.current} is not a Tenax server",
             remedy="is the address right? (--server or TENAX_SERVER)",
         )
 
@@ -315,86 +321,5 @@ def _worker(name: str) -> str:
 
 
 def _speaks_for_itself(status: int) -> bool:
-    """Whether an answer that is not Tenax's own is from whoever has the address, and not from a proxy in between."""
+    """Returns whether a foreign answer comes from the program at the address itself, and not from a proxy in between."""
     return status < 400 or status in (404, 405)
-
-
-def _blocking(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[SyncClient, P], T]:
-    @wraps(method)
-    def call(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.run(method(self.client, *args, **kwargs))
-
-    return cast("Callable[Concatenate[SyncClient, P], T]", call)
-
-
-class SyncClient:
-    """The same for code without an event loop. Use it as `with SyncClient(url, token) as client:`."""
-
-    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="tenax-client", daemon=True)
-        self.client = Client(server_url, token, timeout=timeout)
-        self._thread.start()
-
-    submit = _blocking(Client.submit)
-    submit_file = _blocking(Client.submit_file)
-    submit_many = _blocking(Client.submit_many)
-    get = _blocking(Client.get)
-    list = _blocking(Client.list)
-    events = _blocking(Client.events)
-    news = _blocking(Client.news)
-    explain = _blocking(Client.explain)
-    verify = _blocking(Client.verify)
-    items = _blocking(Client.items)
-    tree = _blocking(Client.tree)
-    cancel = _blocking(Client.cancel)
-    retry = _blocking(Client.retry)
-    pause = _blocking(Client.pause)
-    resume = _blocking(Client.resume)
-    signal = _blocking(Client.signal)
-    approve = _blocking(Client.approve)
-    reject = _blocking(Client.reject)
-    store_workflow = _blocking(Client.store_workflow)
-    workflows = _blocking(Client.workflows)
-    workers = _blocking(Client.workers)
-    worker = _blocking(Client.worker)
-    pause_worker = _blocking(Client.pause_worker)
-    drain_worker = _blocking(Client.drain_worker)
-    resume_worker = _blocking(Client.resume_worker)
-    release_worker = _blocking(Client.release_worker)
-    queues = _blocking(Client.queues)
-    limit_queue = _blocking(Client.limit_queue)
-    list_tokens = _blocking(Client.list_tokens)
-    create_token = _blocking(Client.create_token)
-    revoke_token = _blocking(Client.revoke_token)
-    wait = _blocking(Client.wait)
-    healthy = _blocking(Client.healthy)
-    ready = _blocking(Client.ready)
-
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Runs one call of the async client to its end."""
-        if self._loop.is_closed():
-            call.close()
-            raise UsageError("this client is closed")
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        if self._loop.is_closed():
-            return
-        self.run(self.client.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

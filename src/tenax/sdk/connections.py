@@ -1,4 +1,4 @@
-"""How a connection of httpx failed."""
+"""Finds out how a connection of httpx failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenax.sdk.causes import chain, kind_of_causes
 
 
 def connection_kind(error: BaseException) -> Connection:
-    """The most telling cause in the chain of an error wins; the outermost error is the fallback."""
+    """Returns the kind of the most specific cause in the chain of an error, else that of the error itself."""
     causes = list(chain(error))
     if (kind := kind_of_causes(causes)) is not None:
         return kind
@@ -27,5 +27,5 @@ def connection_kind(error: BaseException) -> Connection:
 
 
 def _is_of_a_reader(cause: BaseException) -> bool:
-    """What reads answers complains of what it got. Where it does not, nothing came: the server hung up."""
+    """Returns whether a parser of answers raised the error. If none did, the server closed the connection without an answer."""
     return type(cause).__module__.partition(".")[0] in ("h11", "h2")

@@ -1,4 +1,4 @@
-"""What a running task can know about its attempt."""
+"""Tells a running task about its attempt."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tenax.sdk.outcomes import Cancelled
 
 
 class TaskContext:
-    """One attempt, seen from within.
+    """Describes the attempt that a task runs in.
 
-    Made for every attempt, so it holds only what it was made from; the rest is worked out when it is asked for.
+    There is one for every attempt, so it holds only the assignment and computes the rest on demand.
     """
 
     __slots__ = ("_assignment", "_revoked", "_started")
@@ -45,37 +45,37 @@ class TaskContext:
 
     @property
     def item(self) -> int | None:
-        """The place in the list of a fan-out (`for_each`), from 0. None: there is none."""
+        """The number of the item in its fan-out (`for_each`), from 0. None if the step has no fan-out."""
         return self._assignment.item
 
     @property
     def compensates(self) -> bool:
-        """This attempt undoes what the step did: it runs the step's `compensate`."""
+        """True if this attempt undoes the step: it runs the step's `compensate`."""
         return self._assignment.compensates
 
     @property
     def attempt(self) -> int:
-        """From 1."""
+        """The number of the attempt, from 1."""
         return self._assignment.attempt
 
     @property
     def max_attempts(self) -> int | None:
-        """None: unlimited."""
+        """The largest number of counted attempts. None means unlimited."""
         return self._assignment.max_attempts
 
     @property
     def is_retry(self) -> bool:
-        """An earlier attempt failed. One that was only handed back or snoozed makes no retry."""
+        """True if an earlier attempt failed. Attempts that were handed back or snoozed do not count."""
         return self._assignment.is_retry
 
     @property
     def receipt(self) -> str:
-        """The same over all attempts of the work item: give it to what you call, so that it can be idempotent."""
+        """A key that is the same for all attempts of the work item. Pass it to the services you call, as an idempotency key."""
         return self._assignment.receipt
 
     @property
     def deadline(self) -> datetime:
-        """When the attempt times out."""
+        """The time at which the attempt times out."""
         return datetime.fromtimestamp(self._started, UTC) + timedelta(seconds=self._assignment.timeout)
 
     @property
@@ -85,19 +85,19 @@ class TaskContext:
 
     @property
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:
-        """Logs to `tenax.task`, each line with the execution, step and attempt it belongs to."""
+        """Logs to `tenax.task`. Each line begins with the execution, step and attempt."""
         return _AttemptLogger(logging.getLogger("tenax.task"), self)
 
     def heartbeat(self) -> None:
-        """Call it now and then in long work: raises `Cancelled` where going on is of no use.
+        """Raises `Cancelled` if the attempt's lease was revoked. Call it from time to time in long work.
 
-        The worker itself keeps the lease alive; this is how a thread, which nobody can stop, learns that it should.
+        The worker itself keeps the lease alive. A thread cannot be stopped from outside, so it must ask whether to stop.
         """
         if self._revoked:
             raise Cancelled(f"the lease of attempt {self.attempt} of step {self.step!r} was revoked")
 
     def revoke(self) -> None:
-        """For the worker: from now on `heartbeat` raises."""
+        """Marks the lease as revoked, so that `heartbeat` raises. Only the worker calls it."""
         self._revoked = True
 
 
@@ -114,11 +114,11 @@ class _AttemptLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 CURRENT: ContextVar[TaskContext] = ContextVar("tenax_task_context")
-"""For the worker, which sets it around each attempt."""
+"""The context of the running attempt. The worker sets it for each attempt."""
 
 
 def context() -> TaskContext:
-    """The context of the attempt that is running here."""
+    """Returns the context of the attempt that calls it."""
     try:
         return CURRENT.get()
     except LookupError:

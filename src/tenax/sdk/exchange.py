@@ -1,7 +1,7 @@
-"""Requests to one server over HTTP/1.1, on connections that are kept.
+"""Sends requests to one server over HTTP/1.1, and reuses its connections.
 
-Written by hand, for a worker's every lease and report goes through here: a request costs an eighth of what httpx takes for
-it, and there is no need to import that.
+It is written by hand because every lease and report of a worker goes through it. A request costs an eighth of the time that
+httpx needs, and httpx need not be imported.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tenax.sdk.causes import chain, kind_of_causes
 if TYPE_CHECKING:
     import ssl
 
-KEPT_SECONDS = 25.0
-"""How long a connection is kept unused: from one heartbeat to the next, and less than a Tenax server keeps it."""
+IDLE_SECONDS = 25.0
+"""Seconds for which an unused connection is kept: longer than between two heartbeats, and shorter than a Tenax server keeps it."""
 ADDRESS_SECONDS = 1.0
-"""How long one of several network addresses of a host is tried before the next."""
+"""Seconds for which one of several network addresses of a host is tried before the next."""
 _PORTS = {"http": 80, "https": 443}
 
 
 class NoAnswer(Exception):
-    """There was no answer, or none that can be read. `sent`: the request may have been heard all the same."""
+    """There was no answer, or it cannot be read. `sent` says that the server may have received the request all the same."""
 
     def __init__(self, kind: Connection, *, sent: bool) -> None:
         super().__init__(kind)
@@ -42,12 +42,14 @@ class NoAnswer(Exception):
 
 @dataclass(slots=True)
 class Answer:
+    """Holds the answer to one request."""
+
     method: str
     url: str
     status_code: int = 0
     reason: str = ""
     headers: dict[str, str] = field(default_factory=dict)
-    """By their names in small letters."""
+    """Values by lower-case names."""
     content: bytes = b""
 
     @property
@@ -56,10 +58,10 @@ class Answer:
 
 
 class Exchange:
-    """One server. Requests that are made at the same time have connections of their own."""
+    """Sends requests to one server. Concurrent requests have connections of their own."""
 
     def __init__(self, address: str, headers: Mapping[str, str]) -> None:
-        """ValueError: the address is not the URL of a server."""
+        """Raises ValueError if the address is not the URL of a server."""
         parts = urlsplit(address)
         if parts.scheme not in _PORTS or not parts.hostname:
             raise ValueError("it must start with http:// or https:// and name a host")
@@ -69,7 +71,7 @@ class Exchange:
         self._port = parts.port or _PORTS[parts.scheme]
         self._tls = parts.scheme == "https"
         self._context: ssl.SSLContext | None = None
-        self._fixed = _lines(_own_headers(parts) | dict(headers))
+        self._fixed_headers = _header_lines(_own_headers(parts) | dict(headers))
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
 
@@ -81,20 +83,22 @@ class Exchange:
         content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float,  # noqa: ASYNC109 - between two signs of life, not for the whole
+        timeout: float,  # noqa: ASYNC109 - the longest time without any data, not the time of the whole request
         connect: float,
     ) -> Answer:
-        """The answer, whatever its status. Raises `NoAnswer`."""
+        """Returns the answer, with any status. Raises `NoAnswer`."""
         target = self._path + path + (f"?{urlencode(params)}" if params else "")
-        head = f"{method} {target} HTTP/1.1\r\n{self._fixed}{_lines(headers) if headers else ''}"
+        head = (
+            f"{method} {target} HTTP/1.1\r\n{self._fixed_headers}{_header_lines(headers) if headers else ''}"
+        )
         if content is not None or method != "GET":
             head += f"content-length: {len(content or b'')}\r\n"
-        connection = self._kept() or await self._connect(connect)
+        connection = self._reuse_connection() or await self._connect(connect)
         try:
             answer = Answer(method, self._address + path)
-            await connection.ask(b"%b\r\n%b" % (head.encode("ascii"), content or b""), answer, timeout)
+            await connection.send(b"%b\r\n%b" % (head.encode("ascii"), content or b""), answer, timeout)
         except BaseException:
-            connection.end()  # an answer that comes later must not be taken for that of the next request
+            connection.end()  # a late answer must not be taken for the answer to the next request
             raise
         if connection.is_reusable:
             self._idle.append(connection)
@@ -107,14 +111,14 @@ class Exchange:
         for connection in connections:
             connection.end()
         for connection in connections:
-            await connection.over.wait()
+            await connection.closed.wait()
 
-    def _kept(self) -> _Connection | None:
-        """The one that was used last; those that wait for longer than they are kept are ended."""
-        oldest = asyncio.get_running_loop().time() - KEPT_SECONDS
+    def _reuse_connection(self) -> _Connection | None:
+        """Returns the connection that was used last, or None. Ends connections that were unused for too long."""
+        oldest = asyncio.get_running_loop().time() - IDLE_SECONDS
         while self._idle:
             connection = self._idle.pop()
-            if connection.heard >= oldest and connection.is_reusable:
+            if connection.last_heard >= oldest and connection.is_reusable:
                 return connection
             connection.end()
         return None
@@ -131,20 +135,20 @@ class Exchange:
     async def _connect_to_any(self) -> _Connection:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        for *_, place in found[:-1]:
-            with contextlib.suppress(OSError):  # that it took too long is one too
+        for *_, address in found[:-1]:
+            with contextlib.suppress(OSError):  # TimeoutError is an OSError too
                 async with asyncio.timeout(ADDRESS_SECONDS):
-                    return await self._connect_to(place)
+                    return await self._connect_to(address)
         return await self._connect_to(found[-1][-1])
 
-    async def _connect_to(self, place: tuple[Any, ...]) -> _Connection:
-        tls: dict[str, Any] = {"ssl": self._trust(), "server_hostname": self._host} if self._tls else {}
+    async def _connect_to(self, address: tuple[Any, ...]) -> _Connection:
+        tls: dict[str, Any] = {"ssl": self._tls_context(), "server_hostname": self._host} if self._tls else {}
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(lambda: _Connection(self._open), *place[:2], **tls)
+        _, connection = await loop.create_connection(lambda: _Connection(self._open), *address[:2], **tls)
         return connection
 
-    def _trust(self) -> ssl.SSLContext:
-        """Made when first needed: it reads the certificates of this machine."""
+    def _tls_context(self) -> ssl.SSLContext:
+        """Returns the TLS settings. They are made when first needed, since this reads the certificates of the machine."""
         if self._context is None:
             import httpx2
 
@@ -153,7 +157,7 @@ class Exchange:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, with one request under way at most. Also what httptools calls as it reads."""
+    """Is one connection with at most one request under way. It also has the methods that httptools calls while it parses."""
 
     def __init__(self, open_: set[_Connection]) -> None:
         self._open = open_
@@ -165,20 +169,20 @@ class _Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._kept_alive = True
         self._has_head = False
-        self.heard = self._loop.time()
-        self.over = asyncio.Event()
+        self.last_heard = self._loop.time()
+        self.closed = asyncio.Event()
 
     @property
     def is_reusable(self) -> bool:
         return self._kept_alive and not self._transport.is_closing()
 
-    async def ask(self, request: bytes, answer: Answer, seconds: float) -> None:
-        """Sends it, and fills in the answer."""
+    async def send(self, request: bytes, answer: Answer, seconds: float) -> None:
+        """Sends a request and fills in the answer."""
         self._answer, self._answered = answer, self._loop.create_future()
         self._parser = httptools.HttpResponseParser(self)
         self._has_head = False
-        self.heard = self._loop.time()
-        self._timer = self._loop.call_later(seconds, self._look_at_clock, seconds)
+        self.last_heard = self._loop.time()
+        self._timer = self._loop.call_later(seconds, self._check_timeout, seconds)
         try:
             self._transport.write(request)
             await self._answered
@@ -188,12 +192,12 @@ class _Connection(asyncio.Protocol):
     def end(self) -> None:
         self._transport.abort()
 
-    def _look_at_clock(self, seconds: float) -> None:
-        left = self.heard + seconds - self._loop.time()
+    def _check_timeout(self, seconds: float) -> None:
+        left = self.last_heard + seconds - self._loop.time()
         if left <= 0:
             self._fail(NoAnswer("timeout", sent=True))
         else:
-            self._timer = self._loop.call_later(left, self._look_at_clock, seconds)
+            self._timer = self._loop.call_later(left, self._check_timeout, seconds)
 
     def _fail(self, error: NoAnswer) -> None:
         if self._answered is not None and not self._answered.done():
@@ -206,12 +210,12 @@ class _Connection(asyncio.Protocol):
         self._open.add(self)
 
     def resume_writing(self) -> None:
-        self.heard = self._loop.time()
+        self.last_heard = self._loop.time()
 
     def data_received(self, data: bytes) -> None:
-        self.heard = self._loop.time()
+        self.last_heard = self._loop.time()
         if self._answered is None or self._answered.done():
-            self._kept_alive = False  # nothing was asked
+            self._kept_alive = False  # data came without a request
             self.end()
             return
         try:
@@ -224,7 +228,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._open.discard(self)
-        self.over.set()
+        self.closed.set()
         if self._answered is None or self._answered.done():
             return
         if self._has_head and error is None and _ends_with_connection(self._answer):
@@ -236,13 +240,13 @@ class _Connection(asyncio.Protocol):
     # What httptools calls
 
     def on_message_begin(self) -> None:
-        """Of the answer, or of a "100 Continue" before it."""
+        """Starts the answer, or a "100 Continue" before it."""
         self._body = []
         if self._answer is not None and self._answered is not None and not self._answered.done():
             self._answer.reason = ""
             self._answer.headers = {}
         else:
-            self._kept_alive = False  # one answer too many
+            self._kept_alive = False  # an answer came without a request
 
     def on_status(self, status: bytes) -> None:
         if self._answer is not None:
@@ -269,7 +273,7 @@ class _Connection(asyncio.Protocol):
 
 
 def without_password(address: str) -> str:
-    """Returns the URL of a server as it may be shown and logged."""
+    """Returns the URL of a server without its password, for messages and logs."""
     parts = urlsplit(address)
     if parts.password is None:
         return address
@@ -289,11 +293,11 @@ def _own_headers(parts: SplitResult) -> dict[str, str]:
     return given
 
 
-def _lines(headers: Mapping[str, str]) -> str:
+def _header_lines(headers: Mapping[str, str]) -> str:
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
             raise UsageError(
-                f"the header {name} would have characters that no header can have",
+                f"the value of the header {name} has characters that are not allowed in a header",
                 remedy="check the token (TENAX_TOKEN)" if name == "authorization" else None,
             )
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items())

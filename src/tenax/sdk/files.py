@@ -1,4 +1,4 @@
-"""Workflow files, as they are read from a disk."""
+"""Reads workflow files from disk."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from tenax.errors import UsageError
 from tenax.model.parse.findings import shorten
 
-LARGEST_FILE = 64_000_000
-"""Far beyond any definition; its reader has its own, smaller limit, and says so with more words."""
+MAX_FILE_SIZE = 64_000_000
+"""Bytes that are read of a file. The reader of definitions has a smaller limit and a better message for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionFile:
-    """A workflow file as text."""
+    """Holds a workflow file as text."""
 
     text: str
     filename: str
-    """As it was named, for messages."""
+    """The name as the user gave it, for messages."""
     folder: str
-    """Where it is, for the modules, scripts and workflow files beside it."""
+    """The folder of the file, in which modules, scripts and other workflow files are searched."""
 
 
 def read_definition(path: str | Path) -> DefinitionFile:
@@ -35,7 +35,7 @@ def folder_of(name: str) -> str:
 def read_bytes(name: str) -> bytes:
     try:
         with Path(name).open("rb") as file:
-            return file.read(LARGEST_FILE)
+            return file.read(MAX_FILE_SIZE)
     except FileNotFoundError:
         raise UsageError(f"{name}: there is no such file") from None
     except IsADirectoryError:

@@ -1,4 +1,4 @@
-"""Warns those who wait for an execution that some of its work is held: it does not go on by itself."""
+"""Warns a caller that waits for an execution if some of its work is held and does not go on by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = logging.getLogger("tenax.client")
 
 
 def warn_of_held(execution: Mapping[str, Any], told: set[str]) -> None:
-    """Logs one warning for each step that is held, and adds it to `told`. A step that goes on leaves `told`."""
+    """Logs one warning for each step that is held, and adds the step to `told`. Removes steps that are no longer held."""
     held = {name: step["held"] for name, step in execution.get("steps", {}).items() if step.get("held")}
     for name in held.keys() - told:
         log.warning(

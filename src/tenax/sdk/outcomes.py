@@ -1,4 +1,4 @@
-"""What a handler may raise to say how its attempt ended. Everything else it raises is an ordinary failure."""
+"""Defines the exceptions with which a handler says how its attempt ended. Any other exception is an ordinary failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tenax.model.durations import parse_duration
 
 
 class Retry(Exception):
-    """The attempt failed and is worth another. `after` replaces the policy's curve (up to `max_retry_after`)."""
+    """The attempt failed, and a retry may help. `after` replaces the delay of the policy, up to `max_retry_after`."""
 
     def __init__(self, message: str | None = None, *, after: float | str | None = None) -> None:
         super().__init__(message or "the handler asked for a retry")
@@ -16,7 +16,7 @@ class Retry(Exception):
 
 
 class Fatal(Exception):
-    """The attempt failed, and trying again would not help."""
+    """The attempt failed, and a retry would not help."""
 
     def __init__(self, message: str, *, data: Any = None) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class Fatal(Exception):
 
 
 class NotCompleted(Exception):
-    """Nothing went wrong, but the work is not done yet: run it again. Counts as an attempt."""
+    """Nothing went wrong, but the work is not done yet: run it again. The attempt counts."""
 
     def __init__(self, message: str | None = None, *, data: Any = None) -> None:
         super().__init__(message or "the handler has not completed its work")
@@ -32,7 +32,7 @@ class NotCompleted(Exception):
 
 
 class Snooze(Exception):
-    """Run me later. Does not count as an attempt."""
+    """The work should run again later. The attempt does not count."""
 
     def __init__(self, after: float | str) -> None:
         self.after = parse_duration(after)
@@ -40,4 +40,4 @@ class Snooze(Exception):
 
 
 class Cancelled(Exception):
-    """Raised by `TaskContext.heartbeat()` where the attempt's lease is no longer this worker's: stop working."""
+    """The attempt's lease was revoked, so the task should stop. Raised by `TaskContext.heartbeat()`."""

@@ -1,4 +1,4 @@
-"""The server's answers turned back into the errors they were made from (RFC 9457, `type: tenax:<code>`)."""
+"""Turns error answers of the server back into the errors from which they were made (RFC 9457, `type: tenax:<code>`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BY_STATUS: dict[int, type[TenaxError]] = {
 
 
 def check_answer(response: Answer) -> Answer:
-    """The answer itself where it is a success; else the error it carries is raised."""
+    """Returns the answer if it is a success, else raises its error."""
     if response.is_success:
         return response
     raise error_of_answer(response)
@@ -63,7 +63,7 @@ def unreachable(server_url: str, kind: Connection) -> Unreachable:
 
 
 def _unknown(response: Answer) -> TenaxError:
-    """Not one of ours: a proxy in between, a crash, or another service at that address."""
+    """Returns the error for an answer that is not from Tenax: from a proxy, a crash, or another service at that address."""
     where = f"{response.method} {response.url}"
     message = f"{where} answered {response.status_code} {response.reason}".rstrip()
     if response.status_code in _BY_STATUS:

@@ -1,4 +1,4 @@
-"""The addresses of one Tenax: the first that works is kept, the others are there for when it does not answer."""
+"""Chooses among the addresses of the servers of one Tenax: uses the first that works, and goes on to the next if it fails."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ log = logging.getLogger("tenax.servers")
 
 
 class Servers:
-    """Makes requests of whichever server answers. All of them work on the same database, so any will do."""
+    """Sends requests to a server that answers. All servers work on the same database, so any of them will do."""
 
     def __init__(self, addresses: str, *, headers: Mapping[str, str], timeout: float = 30.0) -> None:
-        """`addresses`: one URL, or several with commas between them. `timeout`: of requests that name none."""
+        """Reads `addresses`, one URL or several with commas between them. `timeout` is the default of requests."""
         given = [part.strip().rstrip("/") for part in addresses.split(",") if part.strip()]
         if not given:
             raise UsageError(f"{addresses!r} is not the URL of a server")
         self._exchanges = [_exchange(address, headers) for address in given]
         self.addresses = tuple(without_password(address) for address in given)
-        """As they may be shown and logged."""
+        """The addresses without passwords, for messages and logs."""
         self._timeout = timeout
         self._current = 0
         self._followers: list[set[asyncio.Timeout]] = [set() for _ in self.addresses]
@@ -37,20 +37,20 @@ class Servers:
     async def request(
         self, method: str, path: str, *, repeatable: bool, follows: bool = False, **how: Any
     ) -> Answer:
-        """The answer of the first that gives one.
+        """Returns the answer of the first server that gives one.
 
-        A request that is not `repeatable` goes on to the next server only where nothing can have come of it. One that
-        `follows` waits no longer at a server that another request has left.
+        A request that is not `repeatable` goes on to the next server only if the first cannot have carried it out. A request
+        that `follows` stops waiting for a server when another request goes on from it to the next.
         """
         ask = self._ask_following if follows and len(self.addresses) > 1 else self._ask
         failures: list[tuple[str, Unreachable]] = []
         first = self._current
-        for place in (*range(first, len(self.addresses)), *range(first)):
+        for index in (*range(first, len(self.addresses)), *range(first)):
             try:
-                return await ask(place, method, path, **how)
+                return await ask(index, method, path, **how)
             except _Unanswered as unanswered:
-                failures.append((self.addresses[place], unanswered.error))
-                self._leave(place, unanswered.error)
+                failures.append((self.addresses[index], unanswered.error))
+                self._go_on(index, unanswered.error)
                 if unanswered.in_doubt and not repeatable:
                     break
         raise _none_of(failures)
@@ -59,25 +59,25 @@ class Servers:
         for exchange in self._exchanges:
             await exchange.close()
 
-    async def _ask_following(self, place: int, method: str, path: str, **how: Any) -> Answer:
+    async def _ask_following(self, index: int, method: str, path: str, **how: Any) -> Answer:
         try:
             async with asyncio.timeout(None) as until_left:
-                self._followers[place].add(until_left)
+                self._followers[index].add(until_left)
                 try:
-                    return await self._ask(place, method, path, **how)
+                    return await self._ask(index, method, path, **how)
                 finally:
-                    self._followers[place].discard(until_left)
+                    self._followers[index].discard(until_left)
         except TimeoutError:
-            left = f"gave up waiting for the server at {self.addresses[place]}: it failed another request"
+            left = f"gave up waiting for the server at {self.addresses[index]}: it failed another request"
             raise _Unanswered(Unreachable(left), in_doubt=True) from None
 
-    async def _ask(self, place: int, method: str, path: str, **how: Any) -> Answer:
+    async def _ask(self, index: int, method: str, path: str, **how: Any) -> Answer:
         limit = how.pop("timeout", None) or self._timeout
         connect = how.pop("connect", None) or limit
         try:
-            answer = await self._exchanges[place].request(method, path, timeout=limit, connect=connect, **how)
+            answer = await self._exchanges[index].request(method, path, timeout=limit, connect=connect, **how)
         except NoAnswer as failure:
-            error = unreachable(self.addresses[place], failure.kind)
+            error = unreachable(self.addresses[index], failure.kind)
             raise _Unanswered(error, in_doubt=failure.sent) from failure
         if len(self.addresses) > 1 and not answer.is_success:
             trouble = error_of_answer(answer)
@@ -85,22 +85,22 @@ class Servers:
                 raise _Unanswered(trouble, in_doubt=True)
         return answer
 
-    def _leave(self, place: int, error: Unreachable) -> None:
-        """Another request may have gone on from there already."""
-        if len(self.addresses) > 1 and self._current == place:
-            self._current = (place + 1) % len(self.addresses)
+    def _go_on(self, index: int, error: Unreachable) -> None:
+        """Makes the next server the current one, unless another request has done so already."""
+        if len(self.addresses) > 1 and self._current == index:
+            self._current = (index + 1) % len(self.addresses)
             log.info("%s; going on with %s", error.message, self.current)
-            self._give_up(place)
+            self._give_up(index)
 
-    def _give_up(self, place: int) -> None:
-        """Each is told once: what has run out cannot be told again."""
-        followers, self._followers[place] = self._followers[place], set()
+    def _give_up(self, index: int) -> None:
+        """Ends the waits of the requests that follow. Each is ended once, because a timeout that has expired cannot expire again."""
+        followers, self._followers[index] = self._followers[index], set()
         for until_left in followers:
             until_left.reschedule(asyncio.get_running_loop().time())
 
 
 class _Unanswered(Exception):
-    """One server could not be used. `in_doubt`: what was asked of it may have been done all the same."""
+    """One server could not be used. `in_doubt` says that it may have carried out the request all the same."""
 
     def __init__(self, error: Unreachable, *, in_doubt: bool) -> None:
         super().__init__(error.message)
@@ -116,7 +116,7 @@ def _exchange(address: str, headers: Mapping[str, str]) -> Exchange:
 
 
 def _none_of(failures: list[tuple[str, Unreachable]]) -> Unreachable:
-    """Where only one was tried, its own error."""
+    """Returns the error for all failures. If only one server was tried, it is the error of that server."""
     if len(failures) == 1:
         return failures[0][1]
     return Unreachable(

@@ -1,4 +1,4 @@
-"""`@task` gives a function a name that steps can refer to. The function itself stays what it was."""
+"""Defines `@task`, which gives a function a name that steps can refer to. The function itself stays unchanged."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A function that steps of type `python` can name."""
+    """Holds a function that steps of type `python` can name."""
 
     name: str
     function: Callable[..., Any]
     process: bool = False
-    """Runs in a process of its own, which a timeout really ends."""
+    """True if each attempt runs in a process of its own, which a timeout can kill."""
 
     @property
     def is_async(self) -> bool:
@@ -27,13 +27,13 @@ class Task:
 
 
 class TaskRegistry:
-    """Tasks by name."""
+    """Holds tasks by name."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
 
     def add(self, task: Task) -> None:
-        """Registers it. The same function again (a module that was reloaded) replaces the earlier one."""
+        """Registers a task. A function that is registered again, since its module was reloaded, replaces the earlier one."""
         known = self._tasks.get(task.name)
         if known is not None and _origin(known.function) != _origin(task.function):
             raise UsageError(
@@ -46,7 +46,7 @@ class TaskRegistry:
         return self._tasks.get(name)
 
     def of(self, function: Callable[..., Any]) -> Task | None:
-        """The task that a function was registered as, if it was."""
+        """Returns the task of a registered function, or None."""
         return next((task for task in self._tasks.values() if task.function is function), None)
 
     def __iter__(self) -> Iterator[Task]:
@@ -54,7 +54,7 @@ class TaskRegistry:
 
 
 REGISTRY = TaskRegistry()
-"""What `@task` registers in."""
+"""The registry of `@task`."""
 
 
 @overload
@@ -64,8 +64,8 @@ def task(*, name: str | None = None, process: bool = False) -> Callable[[Functio
 def task(function: Any = None, /, *, name: str | None = None, process: bool = False) -> Any:
     """Registers a function as a task, by default as `module:function`.
 
-    An async function runs in the worker's event loop, a sync one in a thread, and with `process=True` either in a
-    process of its own that can be killed.
+    An async function runs in the worker's event loop, and a sync function in a thread. With `process=True`, both run in a
+    process of their own that can be killed.
     """
 
     def register(target: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Who may enter: settled when a server starts, and said in one line."""
+"""Decides who may use a server when it starts, and describes that in one line."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ import pwd
 import socket
 from typing import Literal
 
-from tenax import token_file
+from tenax.credentials import token_file
 from tenax.errors import UsageError
 from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.fleet import tokens
 
 TokenInFile = Literal["live", "unknown", "revoked", "absent"]
-"""How the token in the file of this home stands in the database."""
+"""The state in the database of the token in the file `$TENAX_HOME/token`."""
 
 
 def is_open(settings: Settings) -> bool:
-    """Whether everyone is let in as long as there are no tokens. That is never so beyond loopback."""
+    """Returns whether requests without a token are allowed while there are no tokens. This is only possible on loopback."""
     return settings.open and token_file.is_loopback(settings.host)
 
 
-async def settle_access(tx: Connection, settings: Settings, address: str) -> str:
-    """Makes a token for the user who starts the server, where the database has none. Returns who may enter, in words.
+async def set_up_access(tx: Connection, settings: Settings, address: str) -> str:
+    """Makes a token for the user who starts the server if the database has none. Returns a line that says who may use the server.
 
-    `address` is the one that the server has bound. Servers that start at once wait for each other here, so they agree on one token.
+    `address` is the bound address of the server. Servers that start at the same time wait for each other here, so they agree on one
+    token.
     """
     await tokens.lock_tokens(tx)
     guarded = await tokens.any_live_token(tx)
     if settings.open and not guarded:
-        return _opened(settings, address)
+        return _describe_open(settings, address)
     secret = token_file.read_token(settings.home)
-    standing = await _standing(tx, secret)
+    state = await _token_state(tx, secret)
     file = token_file.token_file(settings.home)
     if guarded:
-        return _closed(settings, standing)
-    if secret is None or standing in ("live", "revoked"):  # live: that of a worker, which lets no person in
+        return _describe_closed(settings, state)
+    if secret is None or state in (
+        "live",
+        "revoked",
+    ):  # a live token here is a worker's, which gives no access to people
         made = tokens.new_secret()
         if secret is None:
             secret = token_file.keep_token(settings.home, made)
@@ -44,13 +48,13 @@ async def settle_access(tx: Connection, settings: Settings, address: str) -> str
             token_file.replace_token(settings.home, secret := made)
     await tokens.adopt_token(tx, _user_name(), "admin", secret)
     how = {
-        "absent": f"yours, of an admin, is new and in {file}",
-        "unknown": f"this database did not know the one in {file} (it is new, or was reset), which is yours, of an admin, from now on",
-    }.get(standing, f"the one in {file} had been revoked, and a new one, of an admin, is in its place")
+        "absent": f"a new admin token for you is in {file}",
+        "unknown": f"this database (new, or reset) did not know the token in {file}, which is your admin token from now on",
+    }.get(state, f"the token in {file} had been revoked and is replaced by a new admin token for you")
     return f"closed: tokens only; {how}"
 
 
-async def _standing(tx: Connection, secret: str | None) -> TokenInFile:
+async def _token_state(tx: Connection, secret: str | None) -> TokenInFile:
     if secret is None:
         return "absent"
     token = await tokens.find_token(tx, tokens.hash_secret(secret))
@@ -59,11 +63,11 @@ async def _standing(tx: Connection, secret: str | None) -> TokenInFile:
     return "live" if token.revoked_at is None else "revoked"
 
 
-def _opened(settings: Settings, address: str) -> str:
+def _describe_open(settings: Settings, address: str) -> str:
     if not is_open(settings):
         raise UsageError(
             f"listening on {settings.host or 'all addresses'} is refused: there is no token yet, and with --open "
-            "anyone on the network could run anything",
+            "anyone on the network could run any command",
             remedy="leave out --open (TENAX_OPEN), or listen on 127.0.0.1",
         )
     return (
@@ -71,17 +75,17 @@ def _opened(settings: Settings, address: str) -> str:
     )
 
 
-def _closed(settings: Settings, standing: TokenInFile) -> str:
+def _describe_closed(settings: Settings, state: TokenInFile) -> str:
     file = token_file.token_file(settings.home)
-    match standing:
+    match state:
         case "live":
-            return f"closed: tokens only; yours is in {file}"
+            return f"closed: tokens only; your token is in {file}"
         case "absent":
             return "closed: tokens only (tenax token create NAME --role ROLE makes one)"
         case _:
-            why = "has been revoked" if standing == "revoked" else "is not known to this database"
+            why = "has been revoked" if state == "revoked" else "is not known to this database"
             return (
-                f"closed: tokens only; the one in {file} {why}: "
+                f"closed: tokens only; the token in {file} {why}: "
                 "remove that file, and set TENAX_TOKEN (tenax token create NAME --role ROLE makes one)"
             )
 
@@ -89,10 +93,10 @@ def _closed(settings: Settings, standing: TokenInFile) -> str:
 def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # no name for this uid, as in some containers
+    except KeyError:  # the uid has no name, as in some containers
         return f"uid {os.geteuid()}"
 
 
 def _user_name() -> str:
-    """What the token is called, and so the actor of what is done with it."""
+    """Returns the name of the new token, which is also the actor of all that is done with it."""
     return "".join(one if one.isprintable() else "-" for one in f"{_user()}@{socket.gethostname()}")

@@ -1,4 +1,4 @@
-"""The HTTP server: the app over an engine, and the process that serves it."""
+"""Makes the HTTP app over an engine, and runs the process that serves it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server.access import is_open, settle_access
+from tenax.server.access import is_open, set_up_access
 from tenax.server.api import (
     callbacks,
     docs,
@@ -37,13 +37,13 @@ from tenax.server.api import (
     workers,
     workflows,
 )
-from tenax.server.auth import Doorkeeper
-from tenax.server.long_poll import Parking
-from tenax.server.middleware import Gate
+from tenax.server.auth import Authenticator
+from tenax.server.long_poll import LongPolls
+from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.protocol.bounded import BoundedProtocol
-from tenax.server.protocol.connections import Connections, Limits
-from tenax.server.protocol.direct_routes import Endpoint, Shortcut
+from tenax.server.protocol.connections import ConnectionLimits, Connections
+from tenax.server.protocol.direct_routes import DirectRoutes, Endpoint
 from tenax.server.protocol.listen import bind, callback_base, url_of
 from tenax.server.schema.openapi import describe
 from tenax.server.services import Services
@@ -55,13 +55,14 @@ from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
 
-GRACE = 1
-"""Seconds that requests under way get to end in, once nothing waits any more."""
-BACKLOG = 2048
-KEPT = 30
-"""Seconds for which a connection is kept that nobody uses: workers send a heartbeat every ten."""
-COLLECT_AFTER = 50_000
-"""New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
+SHUTDOWN_GRACE = 1
+"""Seconds that requests under way have to finish when the server stops. Parked requests are answered before."""
+LISTEN_BACKLOG = 2048  # connections that wait to be accepted
+KEEP_ALIVE = 30
+"""Seconds for which an unused connection is kept open. Workers send a heartbeat every ten seconds."""
+GC_THRESHOLD = 50_000
+"""New objects between two searches for reference cycles. A batch makes thousands of objects and hardly any cycle. Python's default
+of 700 took a fifth of the time."""
 
 
 API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
@@ -75,7 +76,10 @@ HOT: dict[str, Endpoint] = {
 
 
 def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:
-    """The API over an engine that runs. Access is open only where the settings say so, on loopback, and while there are no tokens."""
+    """Makes the app of a running engine.
+
+    Requests need no token only if the settings say `open`, the server listens on loopback, and there are no tokens.
+    """
     app = FastAPI(
         title="Tenax",
         version=__version__,
@@ -84,16 +88,19 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    doorkeeper = Doorkeeper(engine.context, is_open=is_open(settings))
-    app.state.services = Services(engine, doorkeeper, Parking(), Watchdog(settings.loop_hold))
+    authenticator = Authenticator(engine.context, is_open=is_open(settings))
+    app.state.services = Services(engine, authenticator, LongPolls(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(HTTPException, _framework_error)
     if modules is API:
-        app.add_middleware(Shortcut, posts=HOT)
+        app.add_middleware(DirectRoutes, posts=HOT)
     app.add_middleware(
-        Gate, doorkeeper=doorkeeper, max_body=settings.max_body, body_memory=settings.body_memory
+        EntryMiddleware,
+        authenticator=authenticator,
+        max_body=settings.max_body,
+        body_memory=settings.body_memory,
     )
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to do this
     return app
@@ -106,18 +113,21 @@ async def serve(
     tell: Callable[[str], None] = _log.info,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens, and `tell` who may enter."""
+    """Serves until SIGTERM, SIGINT or `stop`.
+
+    `ready` is called with the server's URL when it listens, and `tell` with a line that says who may use the server.
+    """
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(
             settings, wait_for=DatabaseWait(settings.database_wait, _log.warning)
         ) as database:
             access = await database.wait_for(
-                lambda: _settle_access(database, settings, url_of(listener).removeprefix("http://"))
+                lambda: _set_up_access(database, settings, url_of(listener).removeprefix("http://"))
             )
             async with Engine(database, settings).running() as engine:
                 engine.context.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
-                _work_out_routes(app)
+                _prepare_routes(app)
                 tell(access)
                 with app.state.services.watchdog.watching():
                     await _serve(app, settings, listener, ready, stop or asyncio.Event())
@@ -125,14 +135,14 @@ async def serve(
                     raise engine.context.refusal
 
 
-async def _settle_access(database: Database, settings: Settings, address: str) -> str:
+async def _set_up_access(database: Database, settings: Settings, address: str) -> str:
     async with transaction(database) as tx:
-        return await settle_access(tx, settings, address)
+        return await set_up_access(tx, settings, address)
 
 
 @contextlib.asynccontextmanager
 async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
-    """For an engine without a server: callbacks, and nothing else, on a free port of loopback. Gives its URL."""
+    """Serves callbacks only, on a free port of loopback, for an engine without a server. Gives its URL."""
     app = create_app(engine, engine.context.settings, (callbacks,))
     started = asyncio.Event()
     with contextlib.closing(bind("127.0.0.1", 0)) as listener:
@@ -152,13 +162,13 @@ def run(
     ready: Callable[[str], None] | None = None,
     tell: Callable[[str], None] = _log.info,
 ) -> None:
-    """`serve` on the fastest event loop there is, for a process that does nothing else."""
+    """Runs `serve` with uvloop, as the only work of the process."""
     import uvloop
 
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(GC_THRESHOLD)
 
     def listening(url: str) -> None:
-        gc.freeze()  # what is there by now stays: it need not be looked at again
+        gc.freeze()  # the objects of the start-up live as long as the process, and need not be searched again
         if ready is not None:
             ready(url)
 
@@ -177,26 +187,26 @@ async def _serve(
     serving = asyncio.create_task(server.serve([listener]))
     outdated = app.state.services.engine.maintenance.schema.outdated
     stopping = [asyncio.create_task(event.wait()) for event in (stop, outdated)]
-    with _signals_set(stop, server):
+    with _signal_handlers(stop, server):
         try:
             await asyncio.wait({serving, *stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for waiting in stopping:
                 waiting.cancel()
-            app.state.services.parking.close()
+            app.state.services.long_polls.close()
             server.should_exit = True
             await serving
 
 
-def _work_out_routes(app: FastAPI) -> None:
-    """The framework would do it when the first request comes that goes by them, and let all others wait for 20 ms."""
+def _prepare_routes(app: FastAPI) -> None:
+    """Prepares the routes now. FastAPI would do it at the first request, and hold all others for 20 ms."""
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)
 
 
 def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    protocol: Any = partial(BoundedProtocol, all_connections=Connections(Limits.of(settings)))
+    protocol: Any = partial(BoundedProtocol, all_connections=Connections(ConnectionLimits.of(settings)))
     return uvicorn.Config(
         app,
         http=protocol,
@@ -206,14 +216,14 @@ def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEPT,
-        timeout_graceful_shutdown=GRACE,
+        backlog=LISTEN_BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE,
     )
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to us: uvicorn raises them again at its end, which would kill the engine before its own."""
+    """Leaves the signals to `_signal_handlers`. uvicorn would raise them again when it ends, before the engine has stopped."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[str], None] | None) -> None:
         super().__init__(config)
@@ -230,8 +240,8 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def _signals_set(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[None]:
-    """The first signal stops gracefully, the second at once."""
+def _signal_handlers(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[None]:
+    """Stops the server gracefully at the first signal, and at once at the second."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -255,8 +265,8 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return answer_problem(InvalidRequest("the request", error.errors()))
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """What the framework itself refuses: a path or a method that is not there."""
+async def _framework_error(request: Request, error: Exception) -> Response:
+    """Answers the errors of the framework, such as an unknown path or method."""
     assert isinstance(error, HTTPException)
     method, path = request.method, request.url.path
     problem: TenaxError
@@ -266,7 +276,7 @@ async def _refused(request: Request, error: Exception) -> Response:
                 f"there is no {method} {path} here", remedy="GET /openapi.json describes the API"
             )
         case 405:
-            problem = MethodNotAllowed(f"{path} does not know {method}")
+            problem = MethodNotAllowed(f"{path} does not support {method}")
         case _:
             problem = UsageError(str(error.detail))
     headers: Any = error.headers

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may. Every request passes here before anything of it is read, but for what is public."""
+"""Authenticates and authorises requests. Every request that is not public passes here before its body is read."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
+from tenax.credentials.token_file import is_loopback
 from tenax.engine.context import EngineContext
 from tenax.errors import Forbidden, Unauthorized, UsageError
 from tenax.store.fleet.tokens import Role, any_live_token, find_token, hash_secret
-from tenax.token_file import is_loopback
 
-REMEMBERED = 5.0
-"""Seconds for which a token is not looked up again: the most by which a revocation is late."""
+TOKEN_CACHE_SECONDS = 5.0
+"""Seconds for which a token is cached. A revocation takes effect at most this late."""
 HEALTH = frozenset({"/healthz", "/readyz"})
 PAGE = "/docs"
 """The page that shows the API. The description that it reads, `/openapi.json`, is not public."""
 CALLBACKS = "/v1/callbacks/"
-"""What is below needs no token: it has no way in but the receipt that is part of its path."""
+"""Paths below this one need no token. The receipt in the path authorises the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a request comes from. Its name is the actor of what it does."""
+    """Identifies the caller of a request. Its name is the actor in the events that the request causes."""
 
     name: str
     role: Role
@@ -36,8 +36,12 @@ _CHECK_YOURS = "check TENAX_TOKEN, or the file TENAX_HOME/token where that is no
 ANONYMOUS = Principal("anonymous@loopback", "admin")
 
 
-def may(role: Role, method: str, path: str) -> bool:
-    """Workers lease and report, viewers read, operators act on executions and the fleet, admins do all that and make tokens."""
+def is_allowed(role: Role, method: str, path: str) -> bool:
+    """Returns whether a role may make a request.
+
+    Workers lease and report, viewers read, and operators also act on executions and the fleet. Admins may do all that, and manage
+    tokens.
+    """
     if role == "admin":
         return True
     if path.startswith("/v1/worker/"):
@@ -50,14 +54,14 @@ def may(role: Role, method: str, path: str) -> bool:
 
 
 def is_public(path: str) -> bool:
-    """Is this open to anyone, without a token?"""
+    """Returns whether a path is open to everyone without a token."""
     return path in HEALTH or path in ("/", PAGE) or path.startswith((CALLBACKS, f"{PAGE}/"))
 
 
-class Doorkeeper:
-    """Knows the live tokens it has seen, for a few seconds each, so that a request seldom costs a look at the database.
+class Authenticator:
+    """Finds the caller of each request. Caches live tokens for a few seconds, so that few requests need the database.
 
-    `is_open`: as long as there are no tokens, everyone is let in.
+    With `is_open`, requests without a token are allowed as long as there are no tokens.
     """
 
     def __init__(
@@ -70,11 +74,11 @@ class Doorkeeper:
         self._guarded = (True, float("-inf"))
 
     async def admit(self, scope: Scope) -> Principal:
-        """The principal of a request; raises `Unauthorized` or `Forbidden`."""
+        """Returns the principal of a request. Raises `Unauthorized` or `Forbidden`."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         principal = await self._identify(headers)
         method, path = scope["method"], scope["path"]
-        if not may(principal.role, method, path):
+        if not is_allowed(principal.role, method, path):
             raise Forbidden(
                 f"the token {principal.name!r} has the role {principal.role}, which may not {method} {path}",
                 remedy="use a token of another role: tenax token create NAME --role ROLE",
@@ -82,7 +86,7 @@ class Doorkeeper:
         return principal
 
     def forget(self) -> None:
-        """After a change of the tokens through this very server."""
+        """Drops all cached tokens. Called after a change of the tokens through this server."""
         self._known.clear()
         self._guarded = (True, float("-inf"))
 
@@ -96,13 +100,13 @@ class Doorkeeper:
         if given is not None:
             raise Unauthorized("the token is unknown", remedy=_CHECK_YOURS)
         raise Unauthorized(
-            "this server wants a token",
+            "this server requires a token",
             remedy="set TENAX_TOKEN (an admin makes one: tenax token create); the user who started the server on this machine "
-            "needs none: theirs is in TENAX_HOME/token",
+            "need not set it: their token is in TENAX_HOME/token",
         )
 
     async def _bearer(self, given: str) -> Principal | None:
-        """Returns the principal of a live token. None: this database has never had the token, so it is another server's."""
+        """Returns the principal of a live token. Returns None if the database does not know the token: it is another server's."""
         scheme, _, secret = given.partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise Unauthorized("the header Authorization is not of the form `Bearer TOKEN`")
@@ -110,7 +114,7 @@ class Doorkeeper:
         principal, until = self._known.get(secret_hash, (None, 0.0))
         if principal is not None and now < until:
             return principal
-        # Not from the pool that views share: whoever reads much must not keep workers from coming in.
+        # This is not the pool that views share, so that many reading clients do not keep workers waiting.
         async with self._context.statements() as tx:
             token = await find_token(tx, secret_hash)
         if token is None or token.revoked_at is not None:
@@ -119,7 +123,7 @@ class Doorkeeper:
                 return None
             raise Unauthorized("the token has been revoked", remedy=_CHECK_YOURS)
         principal = Principal(token.name, token.role, token.id)
-        self._known[secret_hash] = (principal, now + REMEMBERED)
+        self._known[secret_hash] = (principal, now + TOKEN_CACHE_SECONDS)
         return principal
 
     async def _has_tokens(self) -> bool:
@@ -128,12 +132,12 @@ class Doorkeeper:
         if now >= until:
             async with self._context.statements() as tx:
                 guarded = await any_live_token(tx)
-            self._guarded = (guarded, now + REMEMBERED)
+            self._guarded = (guarded, now + TOKEN_CACHE_SECONDS)
         return guarded
 
 
 def _refuse_other_sites(headers: dict[bytes, str]) -> None:
-    """Open access is for programs on this machine, not for any web page that is open in its browser."""
+    """Refuses requests of web pages. Open access is for programs on this machine, and not for pages in its browser."""
     host, origin = headers.get(b"host", ""), headers.get(b"origin")
     if host and not is_loopback(urlsplit(f"//{host}").hostname or ""):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Requests that wait inside the server: for work, or for the next event."""
+"""Lets requests wait inside the server, for work or for the next event."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class Stopping(Unreachable):
-    """The server stops, in good order: another answers, or this one does in a moment."""
+    """The server is being stopped. Another server answers, or this one after its restart."""
 
     def __init__(self) -> None:
         super().__init__("the server is stopping", remedy="try again in a moment")
 
 
-class _Visit:
-    """What waits, in the task of its request. To make a task for it would let every answer come two turns of the loop later."""
+class _Wait:
+    """Lets the task of a request wait, and can end the wait. A task of its own would delay each answer by two turns of the loop."""
 
     def __init__(self) -> None:
         self._task = cast("asyncio.Task[Any]", asyncio.current_task())
@@ -32,23 +32,23 @@ class _Visit:
             self._is_ended = True
             self._task.cancel()
 
-    def is_all(self) -> bool:
-        """Whether it was the visit alone that was cancelled, and not the whole request."""
+    def was_ended_alone(self) -> bool:
+        """Returns whether only this wait was cancelled, and not the whole request."""
         return self._is_ended and self._task.uncancel() == 0
 
 
-class Parking:
-    """Ends what waits as soon as its client has gone away, or the server closes."""
+class LongPolls:
+    """Ends the wait of a request as soon as its client goes away or the server closes."""
 
     def __init__(self) -> None:
         self.closing = False
-        self._visits: set[_Visit] = set()
+        self._waits: set[_Wait] = set()
 
     def close(self) -> None:
-        """From now on nothing parks; what is parked is answered at once, with nothing."""
+        """Answers all waiting requests at once, with an empty answer. No request may wait any more."""
         self.closing = True
-        for visit in self._visits:
-            visit.end()
+        for wait in self._waits:
+            wait.end()
 
     async def wait(
         self,
@@ -57,31 +57,31 @@ class Parking:
         *,
         give_back: Callable[[T], Awaitable[object]] | None = None,
     ) -> T | None:
-        """What the work comes to; None where client or server left first. The work is then cancelled, and has ended.
+        """Waits for the work and returns its result. Returns None if the client or the server left first and the work was cancelled.
 
-        `give_back` gets what the work came to in spite of that.
+        `give_back` is called with the result if the work ended although the client had left.
         """
         if self.closing:
             work.close()
             raise Stopping
-        visit, gone = _Visit(), asyncio.create_task(_gone(request))
-        self._visits.add(visit)
+        wait, gone = _Wait(), asyncio.create_task(_gone(request))
+        self._waits.add(wait)
         left = False
 
         def leave(_gone: asyncio.Future[None]) -> None:
-            if visit in self._visits:
-                visit.end()
+            if wait in self._waits:
+                wait.end()
 
         gone.add_done_callback(leave)
         try:
             value = await work
             left = gone.done()
         except asyncio.CancelledError:
-            if not visit.is_all():
+            if not wait.was_ended_alone():
                 raise
             return None
         finally:
-            self._visits.discard(visit)
+            self._waits.discard(wait)
             gone.cancel()
         if left and give_back is not None:
             await give_back(value)

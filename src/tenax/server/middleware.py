@@ -1,4 +1,4 @@
-"""The outermost layer: lets in who may come, counts what they bring, and turns every error into a problem."""
+"""Is the outermost layer of the app: authenticates requests, limits their bodies, and turns every error into a problem."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenax import __version__
 from tenax.engine.definitions.sender_turns import sent_by
 from tenax.errors import Busy, TenaxError, TooLarge
-from tenax.server.auth import CALLBACKS, Doorkeeper, is_public
+from tenax.server.auth import CALLBACKS, Authenticator, is_public
 from tenax.server.long_poll import Stopping
 from tenax.server.problems import answer_problem
 from tenax.server.refusals import Refusals
 
 HEADERS = (
-    (b"tenax-version", __version__.encode()),  # by which clients know that it is Tenax that answers
+    (b"tenax-version", __version__.encode()),  # tells clients that the answer comes from Tenax
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 
 SMALL_BODY = 64_000
-"""Bytes of a body for which no room is asked."""
+"""Bytes of a body up to which it takes no share of `body_memory`."""
 Sender = int | str | None
-"""Who sends a body: a token, the item that a callback is for, or anyone on an open server."""
+"""The sender of a body: the id of a token, the item of a callback, or None on an open server."""
 _log = structlog.get_logger("tenax.server")
 
 
-class Gate:
-    """An ASGI layer of its own: it acts before any of a body is read, and sees what the framework would hide."""
+class EntryMiddleware:
+    """Checks each request before its body is read, and answers all errors. It is plain ASGI, since FastAPI would hide some errors."""
 
-    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper, max_body: int, body_memory: int) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, max_body: int, body_memory: int) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._max_body = max_body
         self._room = BodyRoom(body_memory)
         self._refusals = Refusals()
@@ -45,10 +45,10 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _AnswerState(send)
         try:
             if not is_public(scope["path"]):
-                scope["user"] = await self._doorkeeper.admit(scope)
+                scope["user"] = await self._authenticator.admit(scope)
             self._check_length(scope)
             await self._pass_on(scope, receive, answer)
         except TenaxError as error:
@@ -60,22 +60,22 @@ class Gate:
                 self._refusals.log("a body was refused", error=error.message, **_about(scope))
             await answer_problem(error)(scope, receive, answer)
         except ClientDisconnect:
-            # Gone in the middle of its request: there is nobody to answer, and nothing was done.
-            _log.info("a caller went away in the middle of its request", **_about(scope))
+            # The client left before its request was complete. Nothing was done, and nobody waits for an answer.
+            _log.info("a client disconnected in the middle of its request", **_about(scope))
         except Exception as error:
-            # The boundary to the outside: whatever went wrong, the caller gets a problem and the log gets the rest.
+            # This is the outermost boundary: for any error the caller gets a problem, and the log gets the details.
             if answer.started:
                 raise
             await answer_problem(_unexpected(error, scope))(scope, receive, answer)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _AnswerState) -> None:
         sender = _sender(scope)
-        counted = _Counted(receive, self._max_body, self._room, sender)
+        bounded = _BoundedReceive(receive, self._max_body, self._room, sender)
         try:
             with sent_by("caller", sender):
-                await self._app(scope, counted, answer)
+                await self._app(scope, bounded, answer)
         finally:
-            counted.leave()
+            bounded.leave()
 
     def _check_length(self, scope: Scope) -> None:
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
@@ -92,8 +92,8 @@ def _sender(scope: Scope) -> Sender:
     return "/".join(path.split("/")[:5]) if path.startswith(CALLBACKS) else None
 
 
-class _Answer:
-    """Sends, and knows whether anything was sent."""
+class _AnswerState:
+    """Sends an answer, and remembers whether it was started."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -109,7 +109,7 @@ class _Answer:
 
 
 class BodyRoom:
-    """The memory that large bodies may take together, from their first bytes to the answer. One sender may have half of it."""
+    """Limits the memory of all large bodies together, from their first byte to the answer. One sender may use half of it."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -119,8 +119,8 @@ class BodyRoom:
         taken = self._taken.total()
         if taken + more > self._size or self._taken[sender] + more > self._size // 2:
             raise Busy(
-                f"the server has {taken:,} bytes of large requests to answer first (body_memory)",
-                remedy="try it again in a moment, send less at once, or raise TENAX_BODY_MEMORY on the server",
+                f"the server must answer {taken:,} bytes of large requests first (body_memory)",
+                remedy="try again in a moment, send less at once, or raise TENAX_BODY_MEMORY on the server",
             )
         self._taken[sender] += more
 
@@ -130,8 +130,8 @@ class BodyRoom:
             del self._taken[sender]
 
 
-class _Counted:
-    """Receives no more than the limit, also where no length was announced."""
+class _BoundedReceive:
+    """Receives a body up to the limit, even if the request announced no length."""
 
     def __init__(self, receive: Receive, max_body: int, room: BodyRoom, sender: Sender) -> None:
         self._receive = receive
@@ -169,7 +169,7 @@ def _unexpected(error: Exception, scope: Scope) -> TenaxError:
     _log.error("a request failed unexpectedly", incident=incident, exc_info=error, **_about(scope))
     return TenaxError(
         f"the server failed on this request (incident {incident})",
-        remedy=f"its log says more: look for {incident}",
+        remedy=f"the server's log says more: look for {incident}",
     )
 
 
@@ -183,7 +183,7 @@ def _about(scope: Scope) -> dict[str, object]:
 
 
 def _without_receipt(path: str) -> str:
-    """The path of a callback is a key, which has no place in a log: what comes before it says which one it was."""
+    """Returns a path for the log. The receipt in the path of a callback is a key, so it is left out."""
     if not path.startswith(CALLBACKS):
         return path
     return "/".join([CALLBACKS.rstrip("/"), *path.removeprefix(CALLBACKS).split("/")[:3], "..."])

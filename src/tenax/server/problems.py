@@ -1,4 +1,4 @@
-"""Every error of the API is a problem (RFC 9457), in words for the person who reads it."""
+"""Answers errors of the API as problems (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RETRY_AFTER_SECONDS = 1
 
 
 class InvalidRequest(UsageError):
-    """A body or parameter that is not what the API asks for. Carries everything that is wrong with it."""
+    """A body or parameter does not fit the API. Carries all of its errors."""
 
     http_status = 422
 
@@ -32,7 +32,7 @@ class InvalidRequest(UsageError):
 
 
 class UnsupportedBody(UsageError):
-    """A body that does not call itself JSON. Browsers send such bodies on behalf of any page without asking first."""
+    """The content type of a body is not JSON. Browsers send such bodies for any web page without asking the server first."""
 
     http_status = 415
 
@@ -51,7 +51,7 @@ def answer_problem(error: TenaxError, headers: Mapping[str, str] | None = None) 
 
 
 def _path(loc: Iterable[str | int]) -> str:
-    """`submissions[3].key`; the parameter's kind that FastAPI puts first says nothing to the reader."""
+    """Returns the path of an error, such as `submissions[3].key`, without the kind of parameter that FastAPI puts first."""
     parts = [part for n, part in enumerate(loc) if n or part not in ("body", "query", "path")]
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return path.removeprefix(".")

@@ -1,4 +1,4 @@
-"""Lines of the log about refused requests: few, however many there are."""
+"""Logs refused requests, with few lines even if there are many."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 import structlog
 
 LOG_EVERY = 10.0
-"""Seconds between two lines about refusals of one kind."""
+"""Seconds between two log lines about refusals of one kind."""
 _log = structlog.get_logger("tenax.server")
 
 
 class Refusals:
-    """Logs the first refusal of a kind, and then one in ten seconds with the number of those that were not logged."""
+    """Logs the first refusal of a kind. Then logs one every ten seconds, with the number of those that were not logged."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[float, int]] = {}
-        """By kind: when the last line was written, and how many refusals there were since."""
+        """For each kind: the time of the last line, and the number of refusals since then."""
 
     def log(self, kind: str, **about: object) -> None:
         now = time.monotonic()

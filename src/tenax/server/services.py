@@ -1,4 +1,4 @@
-"""What the routes work with. One for each app, found through the request."""
+"""Gives the routes the objects that they work with. Each app has one set, found through the request."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from tenax.engine.engine import Engine
-from tenax.server.auth import Doorkeeper, Principal
-from tenax.server.long_poll import Parking
+from tenax.server.auth import Authenticator, Principal
+from tenax.server.long_poll import LongPolls
 from tenax.server.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     engine: Engine
-    doorkeeper: Doorkeeper
-    parking: Parking
+    authenticator: Authenticator
+    long_polls: LongPolls
     watchdog: Watchdog
 
 
@@ -30,7 +30,7 @@ def engine(request: Request) -> Engine:
 
 
 def token_id(request: Request) -> int | None:
-    """Of the token that the request shows. None: it came in without one."""
+    """Returns the id of the request's token. Returns None if the request has no token."""
     principal: Principal = request.user
     return principal.token_id
 

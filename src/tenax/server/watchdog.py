@@ -1,7 +1,7 @@
-"""Watches how long the event loop is held: nothing that anyone sends may hold it for more than 50 ms.
+"""Watches how long the event loop is held. No request may hold it for more than 50 ms.
 
-A small thread asks the loop for a sign of life every few milliseconds. Where none comes in time, it looks at what the loop's thread is
-doing, and says so in the log.
+A thread asks the loop for a reply every few milliseconds. If the reply is late, the thread reads the stack of the loop's thread and
+logs it.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from typing import NamedTuple
 import structlog
 
 FRAMES_SHOWN = 12
-"""Of the stack, the innermost last."""
-PAUSE = 1.0
-"""Seconds between two warnings: what is held in between is counted, and told with the next."""
+"""Frames of the stack that are logged, the innermost last."""
+WARNING_PAUSE = 1.0
+"""Seconds between two warnings. Holds in between are counted, and the next warning has their number."""
 STANDSTILL = 1.0
-"""Seconds. A hold counts from here on even if the loop's thread only waited for a processor: a busy machine has none for it now and then."""
+"""Seconds from which a hold counts even if the loop's thread only waited for a processor. Shorter waits are normal on a busy machine."""
 _PACKAGE = "tenax"
 _log = structlog.get_logger("tenax.watchdog")
 
 
 class Watchdog:
-    """One for each server. Its numbers are what a page of metrics would show: see `numbers`."""
+    """Watches the event loop of one server, and counts its holds."""
 
     def __init__(self, limit: float) -> None:
-        """`limit`: seconds. 0: nobody watches."""
+        """Prepares the watchdog. `limit` is in seconds; 0 switches it off."""
         self.limit = limit
         self.holds = 0
-        """How often the loop's thread computed or was blocked for longer than the limit, or stood still for a second."""
+        """The number of times that the loop's thread computed or was blocked for longer than the limit, or stood still for a second."""
         self.longest = 0.0
-        """Seconds of the longest hold, by the clock."""
+        """Seconds of the longest hold, by the wall clock."""
         self.busiest = 0.0
-        """Seconds that the loop's thread computed in one hold, at most."""
+        """The most seconds that the loop's thread computed in one hold."""
         self.most_blocked = 0.0
-        """Seconds that it was blocked in one hold, at most: by a lock, a file, or another thread that computed."""
+        """The most seconds that it was blocked in one hold: by a lock, a file, or another thread that computed."""
         self._stop = threading.Event()
-        self._sign = _Sign()
-        self._untold = 0
-        self._told_at = -PAUSE
+        self._reply = _Reply()
+        self._unlogged = 0
+        self._logged_at = -WARNING_PAUSE
 
     def numbers(self) -> dict[str, float]:
-        """The counters, by the names that metrics have."""
+        """Returns the counters by the names of their metrics."""
         return {
             "loop_hold_limit_seconds": self.limit,
             "loop_holds_total": self.holds,
@@ -58,7 +58,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Watches the running loop of this thread for as long as the block lasts."""
+        """Watches the running loop of this thread during the block."""
         if self.limit <= 0:
             yield
             return
@@ -69,39 +69,39 @@ class Watchdog:
             yield
         finally:
             self._stop.set()
-            self._sign.give()  # a hold that lasts until now is counted too
-            thread.join()  # it reads the clock of this thread, which may end next
+            self._reply.give()  # counts a hold that lasts until now
+            thread.join()  # the thread reads the clock of this thread, which may end next
 
     def _watch(self, loop: asyncio.AbstractEventLoop, owner: _Owner) -> None:
-        sign = self._sign
+        reply = self._reply
         while not self._stop.wait(self.limit / 2):
-            sign.clear()
+            reply.clear()
             if self._stop.is_set():
                 return
             asked_at, before = time.perf_counter(), owner.times()
             try:
-                loop.call_soon_threadsafe(sign.give)
+                loop.call_soon_threadsafe(reply.give)
             except RuntimeError:  # the loop is closed
                 return
-            if sign.wait(self.limit):
+            if reply.wait(self.limit):
                 continue
-            where, stack = _doing(owner.ident)
-            while not sign.wait(self.limit) and not self._stop.is_set():
+            where, stack = _stack_of(owner.ident)
+            while not reply.wait(self.limit) and not self._stop.is_set():
                 pass
-            if sign.is_given():
-                self._note(Hold.of(sign.given_at - asked_at, before, owner.times()), where, stack)
+            if reply.is_given():
+                self._note(Hold.of(reply.given_at - asked_at, before, owner.times()), where, stack)
 
     def _note(self, hold: Hold, where: str, stack: list[str]) -> None:
         if (
             hold.busy + hold.blocked <= self.limit and hold.held <= STANDSTILL
-        ):  # the machine had no time for it
+        ):  # the machine was busy with other processes
             return
         self.holds += 1
-        self._untold += 1
+        self._unlogged += 1
         self.longest = max(self.longest, hold.held)
         self.busiest = max(self.busiest, hold.busy)
         self.most_blocked = max(self.most_blocked, hold.blocked)
-        if time.monotonic() - self._told_at < PAUSE:
+        if time.monotonic() - self._logged_at < WARNING_PAUSE:
             return
         _log.warning(
             "the event loop was held",
@@ -110,14 +110,14 @@ class Watchdog:
             blocked_milliseconds=round(1000 * hold.blocked),
             limit=round(1000 * self.limit),
             where=where,
-            times=self._untold,
+            times=self._unlogged,
             frames=" > ".join(stack),
         )
-        self._told_at, self._untold = time.monotonic(), 0
+        self._logged_at, self._unlogged = time.monotonic(), 0
 
 
-class _Sign:
-    """What the loop gives when it is asked whether it is free."""
+class _Reply:
+    """Is the reply of the loop to the question whether it is free."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -132,21 +132,21 @@ class _Sign:
 
 
 class Times(NamedTuple):
-    """Seconds for which a thread has computed, and for which it has waited for a processor. None: the system does not say."""
+    """Holds the seconds for which a thread has computed, and those for which it has waited for a processor (None if unknown)."""
 
     computed: float
     waited: float | None
 
 
 class Hold(NamedTuple):
-    """One hold of the loop, in seconds."""
+    """Describes one hold of the loop, in seconds."""
 
     held: float
-    """By the clock."""
+    """The seconds by the wall clock."""
     busy: float
-    """For which the loop's thread computed."""
+    """The seconds for which the loop's thread computed."""
     blocked: float
-    """For which it neither computed nor waited for a processor."""
+    """The seconds for which it neither computed nor waited for a processor."""
 
     @classmethod
     def of(cls, held: float, before: Times, after: Times) -> Hold:
@@ -157,7 +157,7 @@ class Hold(NamedTuple):
 
 
 class _Owner(NamedTuple):
-    """The thread of a loop: its number in Python, and its number in the system."""
+    """Names the thread of a loop: its number in Python, and its number in the system."""
 
     ident: int
     native_id: int
@@ -174,8 +174,8 @@ class _Owner(NamedTuple):
         return Times(computed, waited / 1e9)
 
 
-def _doing(thread: int) -> tuple[str, list[str]]:
-    """Returns the function of ours that a thread is in, and its stack."""
+def _stack_of(thread: int) -> tuple[str, list[str]]:
+    """Returns the innermost function of Tenax that a thread runs, and its stack."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 -- there is no other way
     frames: list[FrameType] = []
     while frame is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from tenax.private_variables import own_variables
+from tenax.credentials.private_variables import own_variables
 from tenax.settings.checks import check_together, mistyped_variables, warn_of_variable
 from tenax.settings.docs import FIELDS
 from tenax.settings.model import Settings

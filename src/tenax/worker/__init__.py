@@ -1,1 +1,1 @@
-"""Leases work items, runs them, and reports what they came to. Decides nothing."""
+"""Leases work items, runs them and reports their outcomes. The worker decides nothing."""

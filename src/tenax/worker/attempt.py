@@ -1,4 +1,4 @@
-"""An attempt that is running here, and how its lease is handed back."""
+"""Defines an attempt that runs in this worker, its report, and the release that hands its lease back."""
 
 from __future__ import annotations
 
@@ -7,47 +7,59 @@ import time
 from typing import Literal
 
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment, Release, Report
 from tenax.sdk.context import TaskContext
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.json_values import storable_text
 
 
-class Attempt:
-    """One attempt, from its lease to its report."""
+class RunningAttempt:
+    """Holds one attempt from its lease to its report."""
 
-    __slots__ = ("assignment", "began", "context", "task", "verdict")
+    __slots__ = ("assignment", "began", "context", "override", "task")
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
         self.context = TaskContext(assignment, started=time.time())
         self.began = time.monotonic()
         self.task: asyncio.Task[None] | None = None
-        """Where it waits, once it does."""
-        self.verdict: Outcome | Release | None = None
-        """What is told to the server in the place of the outcome, once the worker itself has ended the attempt."""
+        """The asyncio task in which the attempt waits. None until it waits for something."""
+        self.override: Outcome | Release | None = None
+        """The outcome or release that replaces the attempt's own outcome if the worker ended the attempt."""
 
-    def begin(self) -> None:
-        """Raises `CancelledError`, as a task does, where it was told to end before."""
-        if self.verdict is not None:
+    def raise_if_ended(self) -> None:
+        """Raises `CancelledError`, as a cancelled task does, if the worker has ended the attempt already."""
+        if self.override is not None:
             raise asyncio.CancelledError
 
-    def end(self, verdict: Outcome | Release) -> bool:
-        """False where it was told to end before."""
-        if self.verdict is not None:
+    def end_early(self, override: Outcome | Release) -> bool:
+        """Cancels the attempt and keeps `override` as its report. Returns False if the worker has ended it already."""
+        if self.override is not None:
             return False
-        self.verdict = verdict
+        self.override = override
         self.context.revoke()
         if self.task is not None:
             self.task.cancel()
         return True
 
 
-def release(assignment: Assignment, reason: Literal["draining", "no_handler"], detail: str) -> Release:
+def make_release(assignment: Assignment, reason: Literal["draining", "no_handler"], detail: str) -> Release:
     return Release(
         assignment.execution_id,
         assignment.item_id,
         assignment.attempt,
         assignment.token,
         reason,
-        storable(detail),
+        storable_text(detail),
+    )
+
+
+def make_report(assignment: Assignment, outcome: Outcome) -> Report:
+    return Report(
+        assignment.execution_id,
+        assignment.item_id,
+        assignment.attempt,
+        assignment.token,
+        outcome,
+        assignment.step,
+        assignment.item,
     )

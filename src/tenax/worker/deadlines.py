@@ -1,67 +1,72 @@
-"""The time limit of a function that runs in the event loop."""
+"""Limits the time of functions that run in the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 
 
-class Limits:
-    """Limits the time of attempts. Most of them are over before they wait for anything: only those that are still there at
-    the loop's next turn get an alarm."""
+class Deadlines:
+    """Starts the deadlines of attempts.
+
+    Most attempts end before they wait for anything. A deadline therefore gets its timer only if its attempt still runs at the
+    loop's next turn.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._fresh: set[Limit] = set()
-        """Those without an alarm."""
-        self._will_look = False
+        self._without_alarm: set[Deadline] = set()
+        """Deadlines that have no timer yet."""
+        self._check_scheduled = False
 
-    def begin(self, seconds: float) -> Limit:
-        """For the task that asks, from now on."""
+    def start(self, seconds: float) -> Deadline:
+        """Starts a deadline for the calling task, `seconds` from now."""
         task = asyncio.current_task(self._loop)
         assert task is not None
-        if not self._will_look:
-            self._will_look = True
+        if not self._check_scheduled:
+            self._check_scheduled = True
             self._loop.call_soon(self._set_alarms)
-        limit = Limit(task, self._loop.time() + seconds, self._fresh)
-        self._fresh.add(limit)
-        return limit
+        deadline = Deadline(task, self._loop.time() + seconds, self._without_alarm)
+        self._without_alarm.add(deadline)
+        return deadline
 
     def _set_alarms(self) -> None:
-        self._will_look = False
-        for limit in self._fresh:
-            limit.set_alarm()
-        self._fresh.clear()
+        self._check_scheduled = False
+        for deadline in self._without_alarm:
+            deadline.set_alarm()
+        self._without_alarm.clear()
 
 
-class Limit:
-    """Cancels its task when the time is up. What `asyncio.timeout` does, at a fraction of the price: there is one for every
-    attempt."""
+class Deadline:
+    """Cancels its task when the time is up.
 
-    __slots__ = ("_alarm", "_due", "_fresh", "_task", "over")
+    It does what `asyncio.timeout` does, at a fraction of the cost: every attempt has one.
+    """
 
-    def __init__(self, task: asyncio.Task[object], due: float, fresh: set[Limit]) -> None:
+    __slots__ = ("_alarm", "_due", "_task", "_without_alarm", "expired")
+
+    def __init__(self, task: asyncio.Task[object], due: float, without_alarm: set[Deadline]) -> None:
         self._task = task
         self._due = due
-        self._fresh = fresh
+        self._without_alarm = without_alarm
         self._alarm: asyncio.TimerHandle | None = None
-        self.over = False
+        self.expired = False
 
     def set_alarm(self) -> None:
         self._alarm = self._task.get_loop().call_at(self._due, self._ring)
 
     @property
-    def others_cancel(self) -> bool:
-        """Someone else wants the task to end, whatever the time."""
-        return self._task.cancelling() > self.over
+    def cancelled_by_others(self) -> bool:
+        """True if something other than this deadline has cancelled the task."""
+        return self._task.cancelling() > self.expired
 
-    def lift(self) -> None:
+    def end(self) -> None:
         if self._alarm is None:
-            self._fresh.remove(self)
+            self._without_alarm.remove(self)
             return
         self._alarm.cancel()
-        if self.over:
-            self._task.uncancel()  # it was ours, and is over
+        if self.expired:
+            self._task.uncancel()  # this deadline's own cancellation has been handled
 
     def _ring(self) -> None:
-        self.over = True
+        self.expired = True
         self._task.cancel()

@@ -1,4 +1,7 @@
-"""The worker's link to its server: up or down, said once for each change, with growing pauses while it is down."""
+"""Keeps the state of the worker's connection to its server: up or down.
+
+Each change is logged once. While the link is down, the pauses between tries grow.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,30 @@ from contextlib import suppress
 from typing import TypeVar
 
 from tenax.errors import TenaxError
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.json_values import storable_text
 
 T = TypeVar("T")
 
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 5.0
+FIRST_PAUSE = 0.1  # seconds before the second try
+MAX_PAUSE = 5.0  # seconds between tries, at most
 
 log = logging.getLogger("tenax.worker")
 
 
 class LinkDown(Exception):
-    """The call did not get through; try again later. Never leaves the worker."""
+    """The call did not get through, and should be tried again later. The worker handles every one of these itself."""
 
 
 class Link:
-    """Makes calls, and keeps the state of the link. One link for all activities of a worker."""
+    """Makes calls and keeps the state of the link. All activities of a worker share one link."""
 
     def __init__(self) -> None:
         self.up = True
         self._failures = 0
-        self._back = asyncio.Event()
+        self._came_back = asyncio.Event()
 
     async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
-        """The answer, or `LinkDown`. What only a person can put right comes out as it is."""
+        """Returns the answer, or raises `LinkDown`. Errors that only a person can put right are raised unchanged."""
         try:
             if seconds is None:
                 answer = await request
@@ -44,26 +47,26 @@ class Link:
             if error.http_status < 500:
                 raise
             raise self._went_down(str(error)) from error
-        # The boundary to the server's side: whatever its faults, the worker outlives them.
+        # This is the boundary to the server: no fault of the server may end the worker.
         except Exception as error:
             log.debug("the call failed", exc_info=True)
-            raise self._went_down(storable(f"{type(error).__name__}: {error}")) from error
+            raise self._went_down(storable_text(f"{type(error).__name__}: {error}")) from error
         self._came_up()
         return answer
 
     async def pause(self) -> None:
-        """Waits before the next try, or until another activity's call has got through.
+        """Waits before the next try, or until the call of another activity gets through.
 
-        Half of it by chance, so that workers do not come back in step.
+        Half of the pause is random, so that workers do not come back all at once.
         """
-        longest = min(FIRST_PAUSE * 2 ** min(self._failures, 10), LONGEST_PAUSE)
+        longest = min(FIRST_PAUSE * 2 ** min(self._failures, 10), MAX_PAUSE)
         with suppress(TimeoutError):
             async with asyncio.timeout(longest * random.uniform(0.5, 1.0)):
-                await self._back.wait()
+                await self._came_back.wait()
 
     def _went_down(self, why: str) -> LinkDown:
         self._failures += 1
-        self._back.clear()
+        self._came_back.clear()
         if self.up:
             self.up = False
             log.warning("%s; will keep trying", why)
@@ -73,5 +76,5 @@ class Link:
         self._failures = 0
         if not self.up:
             self.up = True
-            self._back.set()
+            self._came_back.set()
             log.info("the server is back")

@@ -1,4 +1,7 @@
-"""What is finished and not yet known to the server. Nothing leaves here before the server has answered."""
+"""Keeps the reports and releases that the server has not answered yet.
+
+An entry is removed only after the server has answered.
+"""
 
 from __future__ import annotations
 
@@ -10,71 +13,71 @@ import msgspec
 
 from tenax.errors import Forbidden, TenaxError, TooLarge, Unauthorized, Unreachable
 from tenax.model.wire import Held, Release, Report
-from tenax.worker.handlers.error_outcomes import refused
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.error_outcomes import classified_failure
+from tenax.worker.handlers.json_values import storable_text
 from tenax.worker.link import Link, LinkDown
 from tenax.worker.transport import Transport
 
-BATCH = 500
-TRIES = 5
-"""How often the server may fail on one report, while it takes others, before a failure is reported in its place."""
+MAX_BATCH = 500  # reports or releases per request
+MAX_TRIES_ALONE = 5
+"""Tries of one report on which the server fails while it takes others. After these a failure is reported in its place."""
 
 log = logging.getLogger("tenax.worker")
 
 
 class Outbox:
-    """Reports and releases. What is put in while a call is under way forms the next batch.
+    """Sends reports and releases in batches. Entries that arrive during a call form the next batch.
 
-    After a call that did not get through, fewer are sent at once, and one that fails alone goes to the end: whatever is
-    wrong with it, it must not hold up the others.
+    After a call that did not get through, the next batch is half as large. A report that fails alone moves to the end of the
+    queue, so that it does not hold up the others.
     """
 
-    def __init__(self, transport: Transport, link: Link, on_settled: Callable[[], None]) -> None:
+    def __init__(self, transport: Transport, link: Link, on_answered: Callable[[], None]) -> None:
         self._transport = transport
         self._link = link
-        self._on_settled = on_settled
+        self._on_settled = on_answered
         self._reports: list[Report] = []
         self._releases: list[Release] = []
-        self._at_once = BATCH
-        self._taken = 0
-        """Reports that the server has answered."""
+        self._at_once = MAX_BATCH
+        self._answered = 0
+        """The number of reports that the server has answered."""
         self._faults: dict[tuple[int, str], tuple[int, int]] = {}
-        """How often the server failed on this report alone, and how many others it had taken by then."""
-        self._filled = asyncio.Event()
-        self._emptied = asyncio.Event()
-        self._emptied.set()
+        """For each report sent alone: how often the server failed on it, and the value of `_answered` at the last failure."""
+        self._has_entries = asyncio.Event()
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
 
     def __len__(self) -> int:
         return len(self._reports) + len(self._releases)
 
-    def put(self, parcel: Report | Release) -> None:
-        if isinstance(parcel, Report):
-            self._reports.append(parcel)
+    def put(self, entry: Report | Release) -> None:
+        if isinstance(entry, Report):
+            self._reports.append(entry)
         else:
-            self._releases.append(parcel)
-        self._filled.set()
-        self._emptied.clear()
+            self._releases.append(entry)
+        self._has_entries.set()
+        self._is_empty.clear()
 
-    def held(self) -> list[Held]:
-        """Their leases are still this worker's: they are named in its heartbeats."""
-        parcels: list[Report | Release] = [*self._reports, *self._releases]
-        return [Held(parcel.item_id, parcel.token) for parcel in parcels]
+    def held_leases(self) -> list[Held]:
+        """Returns the leases of all entries. They still belong to this worker, so its heartbeats name them."""
+        entries: list[Report | Release] = [*self._reports, *self._releases]
+        return [Held(entry.item_id, entry.token) for entry in entries]
 
-    async def empty(self) -> None:
-        """Returns when everything has been answered."""
-        await self._emptied.wait()
+    async def wait_until_empty(self) -> None:
+        """Waits until the server has answered every entry."""
+        await self._is_empty.wait()
 
     async def run(self) -> None:
-        """Sends for ever."""
+        """Sends entries until it is cancelled."""
         while True:
-            await self._filled.wait()
+            await self._has_entries.wait()
             got_through = [await self._try(send) for send in (self._send_reports, self._send_releases)]
             if not all(got_through):
                 await self._link.pause()
                 continue
             if not len(self):
-                self._filled.clear()
-                self._emptied.set()
+                self._has_entries.clear()
+                self._is_empty.set()
             self._on_settled()
 
     async def _try(self, send: Callable[[], Awaitable[None]]) -> bool:
@@ -93,10 +96,10 @@ class Outbox:
         except LinkDown as down:
             self._at_once = max(1, len(batch) // 2)
             if len(batch) == 1:
-                await self._put_last(batch[0], down)
+                await self._move_to_end(batch[0], down)
             raise
-        self._at_once = min(2 * self._at_once, BATCH)
-        self._taken += len(batch)
+        self._at_once = min(2 * self._at_once, MAX_BATCH)
+        self._answered += len(batch)
         del self._reports[: len(batch)]
         for report in batch:
             self._faults.pop((report.item_id, report.token), None)
@@ -109,26 +112,30 @@ class Outbox:
         except TenaxError as error:
             await self._send_singly(batch, error)
 
-    async def _put_last(self, report: Report, down: LinkDown) -> None:
-        """Where the server takes others, and fails on this one each time, a failure goes in its place."""
+    async def _move_to_end(self, report: Report, down: LinkDown) -> None:
+        """Moves a report to the end of the queue.
+
+        If the server took other reports and failed on this one `MAX_TRIES_ALONE` times, a failure is sent in its place.
+        """
         self._reports.append(self._reports.pop(0))
         key, error = (report.item_id, report.token), down.__cause__
         tries, taken = self._faults.get(key, (0, -1))
-        if self._taken > taken and not isinstance(error, Unreachable):
+        if self._answered > taken and not isinstance(error, Unreachable):
             tries += 1
-            self._faults[key] = tries, self._taken
-        if tries >= TRIES and error is not None:
+            self._faults[key] = tries, self._answered
+        if tries >= MAX_TRIES_ALONE and error is not None:
             await self._send_refusal(report, error)
             self._reports.remove(report)
             del self._faults[key]
 
     async def _send_singly(self, batch: list[Report], error: TenaxError) -> None:
-        """One report that the server refuses (too large, ...) must not hold up the others, nor be tried for ever.
+        """Sends the reports of a refused batch one by one.
 
-        In its place goes a failure that says so; reports that were applied already are answered as before.
+        A report that the server refuses (for example because it is too large) must not hold up the others, and must not be
+        tried for ever. A failure that says so is sent in its place. Reports that were applied already get the same answer again.
         """
         if len(batch) > 1:
-            log.info("%d reports could not be sent together, so they go one by one: %s", len(batch), error)
+            log.info("%d reports could not be sent together and are sent one by one: %s", len(batch), error)
         for report in batch:
             try:
                 if len(batch) > 1:
@@ -142,8 +149,8 @@ class Outbox:
 
     async def _send_refusal(self, report: Report, error: BaseException) -> None:
         why = _why_refused(report, error)
-        log.warning("item %d, attempt %d: %s; it fails", report.item_id, report.attempt, why)
-        outcome = refused("invalid", "invalid_result", why)
+        log.warning("item %d, attempt %d: %s; the attempt fails", report.item_id, report.attempt, why)
+        outcome = classified_failure("invalid", "invalid_result", why)
         place = (report.execution_id, report.item_id, report.attempt, report.token)
         try:
             await self._link.call(self._transport.report([Report(*place, outcome)]))
@@ -155,7 +162,7 @@ class Outbox:
             )
 
     async def _send_releases(self) -> None:
-        batch = self._releases[:BATCH]
+        batch = self._releases[:MAX_BATCH]
         if not batch:
             return
         try:
@@ -173,13 +180,13 @@ class Outbox:
             except (Unauthorized, Forbidden):
                 raise
             except TenaxError:
-                log.exception("item %d: it could not be handed back; its lease will run out", release.item_id)
+                log.exception("item %d could not be handed back; its lease will run out", release.item_id)
 
 
 def _why_refused(report: Report, error: BaseException) -> str:
     if not isinstance(error, TooLarge):
         said = str(error) if isinstance(error, TenaxError) else f"{type(error).__name__}: {error}"
-        return f"the attempt's report could not be sent: {storable(said)}"
+        return f"the attempt's report could not be sent: {storable_text(said)}"
     succeeded = report.outcome.status == "succeeded"
     size = len(msgspec.json.encode(report.outcome.result if succeeded else report.outcome))
     return f"the {'result' if succeeded else 'report of the failure'} is {size:,} bytes; {error}"

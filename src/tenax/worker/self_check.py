@@ -1,4 +1,4 @@
-"""How the worker finds itself: what it reports with its heartbeats, and how much work it may ask for."""
+"""Judges the worker's own health: what it reports with its heartbeats, and how much work it may ask for."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.health import Health, HealthReport, HealthTerms
 from tenax.model.wire import Assignment
 
-Appetite = Literal["full", "probe", "overloaded", "stuck", "deep", "failing"]
-"""What the worker asks for: as much as it has slots for, one item to see whether it works again, or nothing."""
-REFUSALS: frozenset[Appetite] = frozenset({"overloaded", "stuck", "deep", "failing"})
+Demand = Literal["full", "probe", "overloaded", "stuck", "backlogged", "failing"]
+"""What the worker asks for: `full` fills all free slots, `probe` is one item that shows whether attempts succeed again. The other
+values are reasons to ask for nothing."""
+NO_DEMAND: frozenset[Demand] = frozenset({"overloaded", "stuck", "backlogged", "failing"})
 
 
 class SelfCheck:
-    """Counts how attempts end, over the whole life of the worker, and draws the conclusions.
+    """Counts how attempts end over the whole life of the worker, and derives its health and its demand for work.
 
-    Failures alone never make it call itself unhealthy: only the server knows whether others could do the work.
-    Where the server says so too, it stops asking.
+    Failures alone never make the worker call itself unhealthy: only the server knows whether other workers could do the work.
+    If the server calls it unhealthy too, the worker stops asking for work.
     """
 
     def __init__(
@@ -30,9 +31,9 @@ class SelfCheck:
     ) -> None:
         self.terms = HealthTerms()
         self.lag = 0.0
-        """How late the event loop last woke, in seconds."""
+        """Seconds by which the event loop last woke too late."""
         self.overdue = 0
-        """Threads that outlived their attempt, and still take up its slot."""
+        """The number of threads that outlived their attempt and still take up its slot."""
         self.failures_in_a_row = 0
         self._slots = slots
         self._overload_lag = overload_lag
@@ -44,7 +45,7 @@ class SelfCheck:
         self._seconds = 0.0
 
     def count(self, outcome: Outcome, assignment: Assignment, seconds: float) -> None:
-        """An attempt ended by itself. One that was handed back or revoked says nothing of the worker."""
+        """Counts an attempt that ended by itself. Attempts that were handed back or revoked are not counted."""
         self._total += 1
         self._seconds += seconds
         self._failed += outcome.status == "failed"
@@ -54,19 +55,19 @@ class SelfCheck:
         else:
             self.failures_in_a_row = 0
 
-    def hear(self, verdict: Health) -> None:
-        """The server's verdict. Where it was worse before, the failures are forgiven: someone resumed the worker."""
+    def note_verdict(self, verdict: Health) -> None:
+        """Takes the server's verdict. A verdict that became healthy clears the failures: an operator resumed the worker."""
         if verdict == "healthy" and self._verdict != "healthy":
             self.failures_in_a_row = 0
         self._verdict = verdict
 
-    def appetite(self, depth: int) -> Appetite:
+    def demand(self, depth: int) -> Demand:
         if self.lag >= self._overload_lag:
             return "overloaded"
         if self._is_stuck:
             return "stuck"
         if depth >= self._unhealthy_depth:
-            return "deep"
+            return "backlogged"
         if self._verdict != "unhealthy" or self.failures_in_a_row < self.terms.unhealthy_failures:
             return "full"
         rested = self._clock() - self._last_failure >= self.terms.probe_after
@@ -85,9 +86,9 @@ class SelfCheck:
             overdue=self.overdue,
         )
 
-    def in_words(self, depth: int) -> str:
-        """What it asks for now, and why, for the log."""
-        match self.appetite(depth):
+    def describe(self, depth: int) -> str:
+        """Returns a text for the log: what the worker asks for now, and why."""
+        match self.demand(depth):
             case "overloaded":
                 late = (
                     f"the event loop wakes {self.lag:.1f} s late (overload_lag is {self._overload_lag:g} s)"
@@ -96,12 +97,12 @@ class SelfCheck:
             case "stuck":
                 slots = "the slot is" if self._slots == 1 else f"all {self._slots} slots are"
                 return (
-                    f"asking for no more work: {slots} taken by threads that go on after their attempts have timed "
-                    "out or were ended; what may hang belongs in a process of its own: @task(process=True)"
+                    f"asking for no more work: {slots} taken by threads that go on after their attempts timed out or "
+                    "were ended; run functions that may hang in a process of their own: @task(process=True)"
                 )
-            case "deep":
-                most = f"from {self._unhealthy_depth} on it asks for no more"
-                return f"asking for no more work: {depth} work items are not reported yet, and {most}"
+            case "backlogged":
+                limit = f"the limit is {self._unhealthy_depth}"
+                return f"asking for no more work: {depth} work items are not reported yet, and {limit}"
             case "failing":
                 return f"asking for no more work: {self.failures_in_a_row} attempts in a row failed here"
             case "probe":
@@ -126,7 +127,7 @@ class SelfCheck:
 
 
 def counts_against_worker(outcome: Outcome, assignment: Assignment) -> bool:
-    """Tells whether the worker counts the failure as its own. The server counts by the same rule."""
+    """Returns whether the worker counts the failure as its own. The server counts by the same rule."""
     if outcome.status != "failed":
         return False
     failure = classify(outcome.facts or Facts())

@@ -1,4 +1,4 @@
-"""What the server asks of the worker in its answers to heartbeats. Each change is logged once."""
+"""Follows what the server asks of the worker in its answers to heartbeats. Each change is logged once."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from tenax.model.wire import HeartbeatAnswer
 log = logging.getLogger("tenax.worker")
 
 
-class Orders:
-    """Whether the worker is to go on, and what its operators want of it."""
+class ServerOrders:
+    """Keeps whether the worker may go on, and the state that its operators requested."""
 
     def __init__(self, worker: str) -> None:
-        self.dismissed = asyncio.Event()
-        """Set when the worker is to finish what is running, and to end."""
+        self.must_leave = asyncio.Event()
+        """Set when the worker must finish its running attempts and end."""
         self.superseded = False
         self._worker = worker
         self._state: WorkerState = "active"
 
-    def hear(self, answer: HeartbeatAnswer, *, stopping: bool) -> None:
+    def apply(self, answer: HeartbeatAnswer, *, stopping: bool) -> None:
         if answer.superseded:
             if not self.superseded:
-                # A worker that stops anyway is taken over by the one that follows it: so it should be.
+                # It is normal that the successor of a stopping worker takes over its name.
                 level = logging.INFO if stopping else logging.ERROR
                 log.log(level, "%s; no more work is asked for", self.conflict().message)
             self.superseded = True
-            self.dismissed.set()
+            self.must_leave.set()
             return
-        if answer.leave and not self.dismissed.is_set():
-            log.warning("an operator drains this worker: it finishes what is running, and ends")
-            self.dismissed.set()
-        elif answer.state != self._state and not self.dismissed.is_set():
-            self._tell(answer.state)
+        if answer.leave and not self.must_leave.is_set():
+            log.warning("an operator drains this worker: it finishes its running attempts and ends")
+            self.must_leave.set()
+        elif answer.state != self._state and not self.must_leave.is_set():
+            self._log_state(answer.state)
         self._state = answer.state
 
     def conflict(self) -> Conflict:
@@ -44,7 +44,7 @@ class Orders:
             remedy="give each worker its own name (--name or TENAX_WORKER_NAME)",
         )
 
-    def _tell(self, state: WorkerState) -> None:
+    def _log_state(self, state: WorkerState) -> None:
         resume = f"`tenax workers resume {self._worker}`"
         match state:
             case "paused":

@@ -1,8 +1,8 @@
-"""The asyncio tasks that attempts run in.
+"""Runs attempts in asyncio tasks, with as few tasks as possible.
 
-Most attempts are over before they wait for anything, and a task of its own is the dearest part of such a one. So a
-runner takes one attempt after the other from the queue. The first that waits has the runner to itself until it ends,
-and another runner goes on with the queue: to cancel a task is to cancel one attempt.
+Most attempts end before they wait for anything, and a task of its own would be the most expensive part of such an attempt.
+So a task takes one attempt after the other from the queue. The first attempt that waits keeps the task until it ends, and
+another task goes on with the queue. A task therefore never holds two attempts, and cancelling it cancels one attempt.
 """
 
 from __future__ import annotations
@@ -17,70 +17,70 @@ from types import coroutine
 from typing import Any
 from weakref import getweakrefcount
 
-from tenax.worker.attempt import Attempt
+from tenax.worker.attempt import RunningAttempt
 
 Work = Coroutine[Any, Any, None]
 
 SLICE_SECONDS = 0.02
-"""For so long attempts may begin within one turn of the event loop, however many are queued. What ends in one turn is reported
-together: shorter slices would cut up the batches."""
-MOST_AT_ONCE = 1000
+"""Seconds for which attempts may begin within one turn of the event loop, however many are queued. Attempts that end in one turn
+are reported together, so shorter slices would make smaller batches."""
+MAX_NEW_TASKS = 1000  # tasks made at once
 
 
-class Runners:
-    """Runs attempts in the order they come. `run` runs one, and tells what it came to by itself."""
+class TaskPool:
+    """Runs attempts in the order of their arrival. `run` runs one attempt and reports its outcome itself."""
 
-    def __init__(self, run: Callable[[Attempt], Work]) -> None:
+    def __init__(self, run: Callable[[RunningAttempt], Work]) -> None:
         self._run = run
-        self._queue: deque[Attempt] = deque()
-        self._coming = 0
-        """Runners that are made and have not begun."""
-        self._next = MOST_AT_ONCE
-        """How many to make at once. All at first, since they wait for their function to be found; one, once an attempt did not
-        wait; and twice as many each time, as long as all that begins has to wait."""
+        self._queue: deque[RunningAttempt] = deque()
+        self._unbegun = 0
+        """The number of tasks that were made and have not begun."""
+        self._batch_size = MAX_NEW_TASKS
+        """The number of tasks to make at once. It starts high, since the first attempts wait until their function is found. It falls to
+        one when an attempt ends without waiting, and doubles as long as every attempt waits."""
         self._turn_ends: float | None = None
-        """When no more may begin in this turn of the loop; None where none has begun yet."""
+        """The time after which no attempt may begin in this turn of the loop. None if none has begun in it yet."""
 
-    def add(self, attempts: Iterable[Attempt]) -> None:
+    def add(self, attempts: Iterable[RunningAttempt]) -> None:
         self._queue.extend(attempts)
-        self._make_runners()
+        self._make_tasks()
 
     def clear(self) -> None:
-        """What has not begun never will."""
+        """Drops the attempts that have not begun."""
         self._queue.clear()
 
-    def _make_runners(self) -> None:
-        """Whoever runs now may have to wait: someone is to come for what is queued."""
-        if self._coming or not self._queue:
+    def _make_tasks(self) -> None:
+        """Makes tasks for the queued attempts, because the attempt that runs now may have to wait."""
+        if self._unbegun or not self._queue:
             return
-        self._coming = min(self._next, len(self._queue))
-        self._next = min(2 * self._next, MOST_AT_ONCE)
+        self._unbegun = min(self._batch_size, len(self._queue))
+        self._batch_size = min(2 * self._batch_size, MAX_NEW_TASKS)
         loop = asyncio.get_running_loop()
-        for _ in range(self._coming):
-            _Runner(self._take_turns(), loop=loop)
+        for _ in range(self._unbegun):
+            _PooledTask(self._take_turns(), loop=loop)
 
     async def _take_turns(self) -> None:
-        self._coming -= 1
+        self._unbegun -= 1
         runner = asyncio.current_task()
-        assert isinstance(runner, _Runner)
-        unmarked, turn_ends = runner.marks(), self._turn(runner.get_loop())
+        assert isinstance(runner, _PooledTask)
+        unmarked, turn_ends = runner.usage_marks(), self._turn(runner.get_loop())
         while self._queue and time.monotonic() < turn_ends:
             attempt = self._queue.popleft()
-            self._make_runners()
+            self._make_tasks()
             work, context = self._run(attempt), copy_context()
             try:
                 awaited = context.run(work.send, None)
             except StopIteration:
-                self._next = 1
+                self._batch_size = 1
             else:
                 attempt.task = runner
                 await _finish(work, awaited, context)
                 return
-            if runner.marks() != unmarked:
+            if runner.usage_marks() != unmarked:
                 return
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> float:
-        """When this turn of the loop ends for whatever has not begun."""
+        """Returns the time after which no attempt may begin in this turn of the loop."""
         if self._turn_ends is None:
             self._turn_ends = time.monotonic() + SLICE_SECONDS
             loop.call_soon(self._next_turn)
@@ -88,16 +88,16 @@ class Runners:
 
     def _next_turn(self) -> None:
         self._turn_ends = None
-        self._make_runners()
+        self._make_tasks()
 
 
-class _Runner(asyncio.Task[None]):
-    """A task that shows whether an attempt has left anything behind in it: the next one must not find it."""
+class _PooledTask(asyncio.Task[None]):
+    """A task that shows whether an attempt has changed it: the next attempt needs an unchanged one."""
 
     _changes = 0
 
-    def marks(self) -> tuple[int, int, int]:
-        """How often it was changed, and in how many hands it is: equal where no attempt did anything with it."""
+    def usage_marks(self) -> tuple[int, int, int]:
+        """Returns the number of changes and of references to the task. They stay equal if no attempt used the task."""
         return self._changes, getrefcount(self), getweakrefcount(self)
 
     def cancel(self, msg: Any | None = None) -> bool:
@@ -122,7 +122,7 @@ class _Runner(asyncio.Task[None]):
 
 @coroutine
 def _finish(work: Work, awaited: Any, context: Context) -> Generator[Any, None, None]:
-    """The rest of a coroutine that has begun to wait, each step in its own context."""
+    """Runs the rest of a coroutine that has begun to wait, each step in the coroutine's own context."""
     step = context.run
     while True:
         thrown: BaseException | None = None
@@ -131,10 +131,10 @@ def _finish(work: Work, awaited: Any, context: Context) -> Generator[Any, None, 
         except GeneratorExit:
             step(work.close)
             raise
-        except BaseException as error:  # noqa: BLE001 - it is the coroutine's
+        except BaseException as error:  # noqa: BLE001 - every exception is passed on to the coroutine
             thrown = error
         try:
-            # Outside of `except`: what the coroutine raises by itself has not come of what is thrown here.
+            # Outside of `except`, so that an error of the coroutine itself does not get the thrown one as its context.
             awaited = step(work.send, None) if thrown is None else step(work.throw, thrown)
         except StopIteration:
             return

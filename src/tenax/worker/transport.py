@@ -1,4 +1,4 @@
-"""How a worker speaks to its server: one interface, over HTTP or within one process."""
+"""Connects a worker to its server through one interface, over HTTP or within one process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tenax.model.wire import (
 from tenax.model.wire_columns import check_lengths, gather_reports, spread_assignments
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.json_values import storable_text
 
 T = TypeVar("T")
 
@@ -36,20 +36,21 @@ _read_report_answers = msgspec.json.Decoder(list[ReportAnswers]).decode
 _read_heartbeat_answer = msgspec.json.Decoder(HeartbeatAnswer).decode
 _read_ended_life_answer = msgspec.json.Decoder(EndedLifeAnswer).decode
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0  # for making a connection
 ANSWER_SECONDS = 30.0
-"""How long the server may take for an answer, beyond what a parked lease request waits."""
+"""Seconds that the only server may take for an answer. A parked lease request may wait for its `wait` in addition."""
 ANSWER_SECONDS_OF_SEVERAL = 10.0
-"""The same where there are others to ask."""
+"""Seconds that one of several servers may take for an answer, before the worker asks the next one."""
 HEARTBEAT_SHARE_OF_LEASE = 0.25
-"""And for a heartbeat no more than this share of a lease: a server that hangs must not cost the worker its leases."""
+"""The largest share of a lease that a heartbeat may wait for one of several servers. So a server that hangs does not cost the
+worker its leases."""
 
 
 class Transport(Protocol):
-    """The server, as a worker sees it.
+    """Defines the requests that a worker makes of the server.
 
-    `Unreachable` from any of them is temporary: the worker keeps what it holds and tries again. `Unauthorized` and
-    `Forbidden` end the worker.
+    Each request may raise `Unreachable`, which is temporary: the worker keeps its leases and tries again. `Unauthorized`
+    and `Forbidden` end the worker.
     """
 
     async def register(self, registration: Registration) -> RegistrationAnswer: ...
@@ -57,7 +58,7 @@ class Transport(Protocol):
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]: ...
 
     async def report(self, reports: Sequence[Report]) -> None:
-        """Returns when the server has them. The same report again changes nothing."""
+        """Returns when the server has taken the reports. A repeated report changes nothing."""
         ...
 
     async def release(self, releases: Sequence[Release]) -> None: ...
@@ -68,9 +69,10 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """A server somewhere else, or one of several (with commas between their URLs).
+    """Speaks over HTTP to one server, or to one of several (URLs with commas between them).
 
-    Heartbeats find out that one of several hangs; what else waits there goes on with them to the next.
+    A heartbeat is the first request to notice that a server hangs. The other requests that wait for this server then go on to
+    the next server too.
     """
 
     def __init__(self, server_url: str, token: str | None = None) -> None:
@@ -90,7 +92,10 @@ class HttpTransport:
         return terms
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
-        """Not repeated by itself: what one server granted and did not say must be named as lost to the next."""
+        """Leases items. The request is never repeated automatically.
+
+        If the answer was lost, the worker must name the lost grant to the server that it asks next.
+        """
         body, seconds = _dump(request), self._answer_seconds + request.wait
         answer = await self._post("lease", body, seconds, follows=True, repeatable=False)
         return spread_assignments(_read(_checked_assignments, answer))
@@ -108,7 +113,7 @@ class HttpTransport:
         return _read(_read_heartbeat_answer, await self._post("heartbeat", body, self._heartbeat_seconds))
 
     async def end_life(self, ended: EndedLife) -> int:
-        """Tells the server that a worker's process has died: for its supervisor. Returns how many leases were lost."""
+        """Tells the server that a worker's process has died. Supervisors call it. Returns the number of lost leases."""
         answer = await self._post("ended", _dump(ended), self._answer_seconds)
         return _read(_read_ended_life_answer, answer).lost
 
@@ -138,7 +143,7 @@ def _dump(value: Any) -> bytes:
 
 
 def _no_json(error: Exception) -> UsageError:
-    return UsageError(f"it has no JSON form: {storable(str(error))}")
+    return UsageError(f"the request has no JSON form: {storable_text(str(error))}")
 
 
 def _checked_assignments(body: bytes) -> list[Assignments]:
@@ -146,7 +151,7 @@ def _checked_assignments(body: bytes) -> list[Assignments]:
 
 
 def _read(read: Callable[[bytes], T], body: bytes) -> T:
-    """An answer that cannot be read never came, as far as the worker is concerned."""
+    """Decodes an answer. Raises `Unreachable` if it cannot be read: the worker then tries again, as without an answer."""
     try:
         return read(body)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Waiting for the first of several things, and for the end of what is cancelled."""
+"""Waits for the first of several awaitables, and for the end of cancelled tasks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Awaitable
 from typing import Any
 
 
-async def until(event: asyncio.Event, *work: Awaitable[object]) -> bool:
-    """Waits for the first of them; True where that is not the event. What the work raises comes out.
+async def ended_before(event: asyncio.Event, *work: Awaitable[object]) -> bool:
+    """Waits for the event or for the end of any of the work. Returns True if some work ended first.
 
-    Coroutines are ended with the wait; tasks are their owner's.
+    Errors of the work are raised. Coroutines are cancelled when the wait ends. Tasks go on: they belong to their owner.
     """
     own = [asyncio.ensure_future(part) for part in work if not isinstance(part, asyncio.Task)]
     tasks = [*own, *(part for part in work if isinstance(part, asyncio.Task))]
@@ -22,26 +22,26 @@ async def until(event: asyncio.Event, *work: Awaitable[object]) -> bool:
             task.result()
         return bool(ended)
     finally:
-        await cancelled(waiter, *(task for task in own if not task.done()))
+        await cancel_and_wait(waiter, *(task for task in own if not task.done()))
 
 
-async def within(seconds: float, event: asyncio.Event, *work: Awaitable[object]) -> None:
-    """The same, for so long at most."""
+async def wait_at_most(seconds: float, event: asyncio.Event, *work: Awaitable[object]) -> None:
+    """Waits like `ended_before`, for `seconds` at most."""
     try:
         async with asyncio.timeout(seconds):
-            await until(event, *work)
+            await ended_before(event, *work)
     except TimeoutError:
         return
 
 
-async def cancelled(*tasks: asyncio.Future[Any]) -> None:
-    """Cancels them and waits for their end. What they had to say was heard elsewhere."""
+async def cancel_and_wait(*tasks: asyncio.Future[Any]) -> None:
+    """Cancels the tasks and waits for their end. Their errors are ignored: somebody else has read them."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def is_ending() -> bool:
-    """Whether the task that asks is to end: else it is only what it waits for that was cancelled."""
+def is_being_cancelled() -> bool:
+    """Returns whether the calling task itself was cancelled, and not only something that it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
-"""The worker: leases as much as it has free slots for, runs it, reports what it came to. It decides nothing.
+"""Runs the worker: it leases items for its free slots, runs them and reports their outcomes. It decides nothing.
 
-Four activities run side by side and never wait for each other: leasing, reporting (`outbox`), heartbeats, and the
-pulse that feels how late the event loop is; beside them the attempts, in tasks of their own (`runners`).
+Four activities run side by side and never wait for each other: leasing, reporting (`outbox`), heartbeats, and the pulse, which
+measures how late the event loop wakes. Attempts run in tasks of their own (`task_pool`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
+from tenax.credentials.private_variables import own_variables
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import (
@@ -27,29 +28,28 @@ from tenax.model.wire import (
     Release,
     Report,
 )
-from tenax.private_variables import own_variables
-from tenax.worker.attempt import Attempt, release
+from tenax.worker.attempt import RunningAttempt, make_release, make_report
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
-from tenax.worker.handlers.error_outcomes import outcome_of, refused, within_limits
+from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets
 from tenax.worker.link import Link, LinkDown
 from tenax.worker.outbox import Outbox
-from tenax.worker.self_check import REFUSALS, Appetite, SelfCheck
-from tenax.worker.server_orders import Orders
-from tenax.worker.task_pool import Runners
+from tenax.worker.self_check import NO_DEMAND, Demand, SelfCheck
+from tenax.worker.server_orders import ServerOrders
+from tenax.worker.task_pool import TaskPool
 from tenax.worker.transport import Transport
-from tenax.worker.waiting import cancelled, is_ending, until, within
+from tenax.worker.waiting import cancel_and_wait, ended_before, is_being_cancelled, wait_at_most
 
 FLUSH_SECONDS = 10.0
-"""How long a worker that stops goes on trying to tell the server what it has finished."""
+"""Seconds for which a stopping worker goes on trying to report its finished attempts."""
 CANCEL_SECONDS = 5.0
-"""How long a cancelled attempt may take to end (a process group gets its grace within it)."""
-BACKLOG = 4
-"""No more is leased while this many times the slots are finished and unreported."""
+"""Seconds that a cancelled attempt may take to end. The grace of a process group is part of them."""
+MAX_BACKLOG = 4
+"""Finished and unreported attempts per slot. With more, the worker leases nothing."""
 PULSE_SECONDS = 0.25
-"""How often the worker looks how late its event loop is, and whether it may ask for work."""
+"""Seconds between two checks of how late the event loop wakes, and of whether the worker may ask for work."""
 
 log = logging.getLogger("tenax.worker")
 
@@ -76,7 +76,11 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
     ) -> None:
-        """`life` is that of this process, where a supervisor has given it one: a UUID. `environment`: by default our own."""
+        """Prepares a worker.
+
+        `life` is a UUID that names this run of the process, if a supervisor chose one. `environment` defaults to that of this
+        process.
+        """
         self._transport = transport
         offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
         self._registration = Registration(name, *offers, life, execution_id, PROTOCOL)
@@ -87,51 +91,53 @@ class Worker:
         self._executors = Executors(self._count_overdue, http_addresses=http_addresses, max_result=max_result)
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._note_reported)
-        self._running: dict[tuple[int, str], Attempt] = {}
-        self._runners = Runners(self._run)
+        self._running: dict[tuple[int, str], RunningAttempt] = {}
+        self._pool = TaskPool(self._run)
         self._slot_free = asyncio.Event()
         self._idle = asyncio.Event()
         self._known = asyncio.Event()
         self._refusing = False
         self._asking: asyncio.Timeout | None = None
-        """Of the request that waits for work. It has no end but the one that `_review` may give it."""
+        """The timeout of the lease request that is under way. Only `_review_demand` lets it expire."""
         self._check = SelfCheck(slots, overload_lag)
-        self._appetite: Appetite = "full"
+        self._demand: Demand = "full"
         self._least_depth = 0
-        """Since the last pulse. What was deep for a moment, while the next report was on its way, is no sign of anything."""
-        self._orders = Orders(name)
+        """The smallest depth since the last pulse. It ignores a momentary backlog, while the next report is on its way."""
+        self._orders = ServerOrders(name)
         self._stopping = False
         self._lost_grants: set[str] = set()
         self._terms = RegistrationAnswer(lease=30.0, heartbeat=10.0)
 
     async def run(self, stop: asyncio.Event, at_once: asyncio.Event | None = None) -> None:
-        """Works until `stop` is set, then drains; `at_once` cuts the draining short. Ends by itself where the server asks.
+        """Works until `stop` is set, then drains. `at_once` cuts the draining short. Also ends if the server asks for it.
 
-        Raises where only a person can help: a refused token, a wrong URL, a name that another worker has taken over.
-        The transport is left open.
+        Raises errors that only a person can put right: a refused token, a wrong URL, a name that another worker has taken
+        over. The transport is left open.
         """
         self._registration = replace(self._registration, life=self._registration.life or str(uuid4()))
         activities: list[asyncio.Task[None]] = []
         try:
-            if not await until(stop, self._register()):
+            if not await ended_before(stop, self._register()):
                 return
             asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
             telling = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._beat_forever())]
             activities += asking + telling
-            await until(stop, self._orders.dismissed.wait(), *activities)
+            await ended_before(stop, self._orders.must_leave.wait(), *activities)
             superseded = self._orders.superseded and not stop.is_set()
             self._stopping = True
-            await cancelled(*asking)
-            if not stop.is_set():  # sent away by the server: nothing is handed back
-                await until(stop, self._no_attempts(), *telling)
+            await cancel_and_wait(*asking)
+            if (
+                not stop.is_set()
+            ):  # the server ended the worker: every attempt may finish, none is handed back
+                await ended_before(stop, self._no_attempts(), *telling)
             await self._drain_attempts(at_once or asyncio.Event(), telling)
             if superseded:
                 raise self._orders.conflict()
         finally:
             for attempt in list(self._running.values()):
-                attempt.end(self._handed_back(attempt))
+                attempt.end_early(self._handed_back(attempt))
             await self._attempts_ended()
-            await cancelled(*activities)
+            await cancel_and_wait(*activities)
             await self._executors.close()
 
     # Leasing
@@ -151,7 +157,7 @@ class Worker:
         self._known.set()
 
     async def _registered(self) -> RegistrationAnswer:
-        """A server that is too old is waited for: it is upgraded sooner or later, or another one takes its place."""
+        """Registers the worker. Raises `Unreachable` for a server that is too old: the worker waits until it is upgraded."""
         terms = await self._transport.register(self._registration)
         if terms.protocol < OLDEST_SERVER:
             raise Unreachable(
@@ -190,29 +196,31 @@ class Worker:
             async with asyncio.timeout(None) as self._asking:
                 assignments = await self._link.call(self._transport.lease(request))
         except BaseException as error:
-            # However it ended: the server may have granted something that nobody here has seen.
+            # The server may have granted items in an answer that did not arrive.
             self._lost_grants.add(grant)
-            if is_ending():  # whatever the request made of that
+            if is_being_cancelled():  # the request may have turned the cancellation into another error
                 raise asyncio.CancelledError from error
             if isinstance(error, TimeoutError):
-                return  # the request was given up, by `_review`
+                return  # `_review_demand` gave the request up
             raise
         finally:
             self._asking = None
         self._lost_grants.difference_update(lost)
-        attempts = {(each.item_id, each.token): Attempt(each) for each in assignments}
+        attempts = {(each.item_id, each.token): RunningAttempt(each) for each in assignments}
         self._running |= attempts
-        self._runners.add(attempts.values())
-        if is_ending():  # and the answer came all the same
+        self._pool.add(attempts.values())
+        if is_being_cancelled():  # the answer arrived all the same
             raise asyncio.CancelledError
-        await asyncio.sleep(0)  # what need not wait is over then, and its slots are asked for with the others
+        await asyncio.sleep(
+            0
+        )  # attempts that need not wait end now, and the next request asks for their slots too
 
     def _wanted(self) -> int:
-        """How many items to ask for now."""
-        if self._refusing or len(self._outbox) > BACKLOG * self._slots:
+        """Returns the number of items to ask for now."""
+        if self._refusing or len(self._outbox) > MAX_BACKLOG * self._slots:
             return 0
         busy = len(self._running) + self._check.overdue
-        match self._check.appetite(self._depth()):
+        match self._check.demand(self._depth()):
             case "full":
                 return self._slots - busy
             case "probe":
@@ -239,17 +247,17 @@ class Worker:
             due = time.monotonic() + PULSE_SECONDS
             await asyncio.sleep(PULSE_SECONDS)
             self._check.lag = time.monotonic() - due
-            self._review()
+            self._review_demand()
 
-    def _review(self) -> None:
-        """Asks for less or for more than before. A request that is parked in the server is given up for less."""
-        depth, before = self._lasting_depth(), self._appetite
+    def _review_demand(self) -> None:
+        """Adapts the demand to the worker's state. A smaller demand gives up the request that is parked in the server."""
+        depth, before = self._lasting_depth(), self._demand
         self._least_depth = self._depth()
-        self._appetite = self._check.appetite(depth)
-        if self._appetite != before:
-            level = logging.WARNING if self._appetite in REFUSALS else logging.INFO
-            log.log(level, "%s", self._check.in_words(depth))
-        if self._appetite in REFUSALS or (before, self._appetite) == ("full", "probe"):
+        self._demand = self._check.demand(depth)
+        if self._demand != before:
+            level = logging.WARNING if self._demand in NO_DEMAND else logging.INFO
+            log.log(level, "%s", self._check.describe(depth))
+        if self._demand in NO_DEMAND or (before, self._demand) == ("full", "probe"):
             self._refusing = True
             if self._asking is not None and not self._asking.expired():
                 self._asking.reschedule(asyncio.get_running_loop().time())
@@ -259,49 +267,49 @@ class Worker:
 
     # Running
 
-    async def _run(self, attempt: Attempt) -> None:
+    async def _run(self, attempt: RunningAttempt) -> None:
         assignment = attempt.assignment
         told: Outcome | Release
         try:
-            attempt.begin()
+            attempt.raise_if_ended()
             executor = self._executors.of(assignment.runtime)
             filled = self._secrets.fill(assignment) if assignment.secrets else assignment
             told = await executor.run(filled, attempt.context)
         except asyncio.CancelledError:
             told = self._handed_back(attempt)
         except NoHandler as error:
-            told = release(assignment, "no_handler", str(error))
+            told = make_release(assignment, "no_handler", str(error))
         except SecretMissing as error:
-            told = refused("invalid", "invalid_parameters", str(error))
-        except Exception as error:  # noqa: BLE001 - a fault of an executor is a failure of this attempt, not of the worker
+            told = classified_failure("invalid", "invalid_parameters", str(error))
+        except Exception as error:  # noqa: BLE001 - a fault of an executor fails this attempt and not the worker
             self._log_fault("the executor failed", assignment, error)
             told = outcome_of(error)
-        if attempt.verdict is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
-            told = attempt.verdict
+        if attempt.override is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
+            told = attempt.override
         self._settle(attempt, told)
 
-    def _settle(self, attempt: Attempt, told: Outcome | Release) -> None:
+    def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
-        if isinstance(told, Outcome) and told is not attempt.verdict:
+        if isinstance(told, Outcome) and told is not attempt.override:
             self._check.count(told, assignment, time.monotonic() - attempt.began)
         try:
-            self._outbox.put(self._parcel(assignment, told))
-        except Exception as error:  # noqa: BLE001 - however odd a result is, its attempt ends
-            self._log_fault("it cannot be reported", assignment, error)
-            why = f"what the attempt came to cannot be reported ({type(error).__name__})"
-            self._outbox.put(_report(assignment, refused("invalid", "invalid_result", why)))
+            self._outbox.put(self._entry(assignment, told))
+        except Exception as error:  # noqa: BLE001 - an attempt must end, however odd its result is
+            self._log_fault("the outcome cannot be reported", assignment, error)
+            why = f"the outcome of the attempt cannot be reported ({type(error).__name__})"
+            self._outbox.put(make_report(assignment, classified_failure("invalid", "invalid_result", why)))
         self._running.pop((assignment.item_id, assignment.token), None)
         self._slot_free.set()
         if not self._running:
             self._idle.set()
 
-    def _parcel(self, assignment: Assignment, told: Outcome | Release) -> Report | Release:
+    def _entry(self, assignment: Assignment, told: Outcome | Release) -> Report | Release:
         if isinstance(told, Release):
             return self._secrets.scrub_release(told, assignment)
-        return _report(assignment, within_limits(self._secrets.scrub_outcome(told, assignment)))
+        return make_report(assignment, cut_to_limits(self._secrets.scrub_outcome(told, assignment)))
 
     def _log_fault(self, what: str, assignment: Assignment, error: Exception) -> None:
-        """The texts of errors may hold secrets, so the log gets the traceback without them."""
+        """Logs a fault with its traceback, from which secrets are scrubbed."""
         trace = self._secrets.scrub_traceback(error, assignment)
         log.error("item %d, attempt %d: %s\n%s", assignment.item_id, assignment.attempt, what, trace)
 
@@ -312,7 +320,7 @@ class Worker:
             try:
                 await self._beat()
             except LinkDown:
-                # The attempts go on: after a gap in service the server waits a full lease before it gives any up.
+                # The attempts go on: after a gap in service the server waits one full lease before it expires any lease.
                 await asyncio.sleep(min(self._terms.heartbeat, 1.0))
             else:
                 await asyncio.sleep(self._terms.heartbeat)
@@ -321,17 +329,19 @@ class Worker:
         held = [Held(item_id, token) for item_id, token in self._running]
         lost = tuple(self._lost_grants)
         who, health = self._registration, self._check.report(self._depth(), self._lasting_depth())
-        beat = Heartbeat(who.worker, (*held, *self._outbox.held()), lost, leaving, who.life, health)
+        beat = Heartbeat(who.worker, (*held, *self._outbox.held_leases()), lost, leaving, who.life, health)
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
             attempt = self._running.get((revoked.item_id, revoked.token))
-            ended = refused("cancelled", "cancelled_on_request", "ended: the lease was revoked")
-            if attempt is not None and attempt.end(ended):
-                log.warning("item %d: its lease was revoked; the attempt is told to end", revoked.item_id)
-        self._check.hear(answer.health)
-        self._orders.hear(answer, stopping=self._stopping)
-        if not answer.known and not self._stopping and not self._orders.dismissed.is_set():
+            ended = classified_failure("cancelled", "cancelled_on_request", "ended: the lease was revoked")
+            if attempt is not None and attempt.end_early(ended):
+                log.warning(
+                    "item %d: the server revoked its lease, so the attempt is cancelled", revoked.item_id
+                )
+        self._check.note_verdict(answer.health)
+        self._orders.apply(answer, stopping=self._stopping)
+        if not answer.known and not self._stopping and not self._orders.must_leave.is_set():
             self._known.clear()
             await self._register_once()
             log.info("the server did not know this worker any more; it has registered again")
@@ -339,17 +349,17 @@ class Worker:
     # Stopping
 
     async def _drain_attempts(self, at_once: asyncio.Event, activities: list[asyncio.Task[None]]) -> None:
-        """What runs may finish, for a while; the rest is handed back; then everything is told to the server."""
+        """Waits for the running attempts until the drain time is over, hands back the rest, and reports everything."""
         if self._running:
             if not at_once.is_set():
                 count = len(self._running)
                 running = "1 attempt is" if count == 1 else f"{count} attempts are"
                 log.info("draining: %s running, up to %g s", running, self._drain)
-            await within(self._drain, at_once, self._no_attempts(), *activities)
+            await wait_at_most(self._drain, at_once, self._no_attempts(), *activities)
         for attempt in list(self._running.values()):
-            attempt.end(self._handed_back(attempt))
+            attempt.end_early(self._handed_back(attempt))
         await self._attempts_ended()
-        await within(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
+        await wait_at_most(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
         if len(self._outbox):
             log.error("%d attempts could not be reported; their leases will run out", len(self._outbox))
 
@@ -362,13 +372,13 @@ class Worker:
         tasks = [attempt.task for attempt in self._running.values() if attempt.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
-        self._runners.clear()
-        # What has not begun, and code that does not let itself be cancelled.
+        self._pool.clear()
+        # Attempts that have not begun, and functions that ignore their cancellation.
         for attempt in list(self._running.values()):
-            self._settle(attempt, attempt.verdict or self._handed_back(attempt))
+            self._settle(attempt, attempt.override or self._handed_back(attempt))
 
     async def _flush(self) -> None:
-        await self._outbox.empty()
+        await self._outbox.wait_until_empty()
         while True:
             try:
                 await self._beat(leaving=True)
@@ -377,17 +387,5 @@ class Worker:
             else:
                 return
 
-    def _handed_back(self, attempt: Attempt) -> Release:
-        return release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")
-
-
-def _report(assignment: Assignment, outcome: Outcome) -> Report:
-    return Report(
-        assignment.execution_id,
-        assignment.item_id,
-        assignment.attempt,
-        assignment.token,
-        outcome,
-        assignment.step,
-        assignment.item,
-    )
+    def _handed_back(self, attempt: RunningAttempt) -> Release:
+        return make_release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")

@@ -52,9 +52,9 @@ def test_hints_repeat_the_flags_that_were_given(both, command, server):
         submitted.out == f"execution 1 is submitted\n  follow it: tenax show 1 --follow --server {server}\n"
     )
     assert command("pause", "1", "--server", server).out.endswith(
-        f"go on: tenax resume 1 --server {server}\n"
+        f"resume it: tenax resume 1 --server {server}\n"
     )
-    assert f"  go on: tenax resume 1 --server {server}\n" in command("show", "1", "--server", server).out
+    assert f"  resume it: tenax resume 1 --server {server}\n" in command("show", "1", "--server", server).out
     said = over_http("submit", "one.yaml").out
     assert said.endswith("tenax show 2 --follow\n"), (
         "what the environment says holds for the next command too"
@@ -147,7 +147,7 @@ def test_a_server_that_is_not_tenax(command, stranger, tmp_path, arguments):
     (tmp_path / "one.yaml").write_text(ONE_STEP)
     ended = command(*arguments, TENAX_SERVER=stranger)
     assert (ended.code, ended.out) == (3, "")
-    assert ended.err.startswith(f"tenax: what answers at {stranger} is not a Tenax server\n")
+    assert ended.err.startswith(f"tenax: the program that answers at {stranger} is not a Tenax server\n")
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("run", "one.yaml"), ("token", "list"), ("worker",)])

@@ -52,7 +52,7 @@ def test_the_url_in_use(command, database_url):
 
 
 def test_the_status_shows_no_password():
-    from tenax.cli.commands.db import without_password
+    from tenax.cli.commands.admin.db import without_password
 
     assert without_password("postgresql://me:secret@host/db?x=1") == "postgresql://me:...@host/db?x=1"
     assert without_password("postgresql://me@host/db") == "postgresql://me@host/db"
@@ -81,7 +81,7 @@ def test_tokens(command, database_url):
         return command("token", *arguments, TENAX_DATABASE_URL=database_url)
 
     assert token("list").out == (
-        "no tokens: a server makes one for its user when it starts; with --open it lets everyone on its machine in\n"
+        "no tokens: a server makes one for its user when it starts; with --open it accepts everyone on its machine\n"
     )
     made = token("create", "ci", "--role", "operator", "--json")
     assert (made.code, made.err) == (0, "")
@@ -101,7 +101,7 @@ def test_tokens(command, database_url):
     assert [row["revoked_at"] is None for row in token("list", "--all", "--json").json] == [False, True]
     assert (len(token("list").out.splitlines()), len(token("list", "--all").out.splitlines())) == (2, 3)
     token("revoke", "dash")
-    assert token("list").out.startswith("no tokens in force (--all shows the revoked): ")
+    assert token("list").out.startswith("no valid tokens (--all lists the revoked ones): ")
 
 
 def test_tokens_that_cannot_be(command, database_url):

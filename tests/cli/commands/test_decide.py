@@ -168,7 +168,7 @@ def test_the_policy_of_one_step_of_several(command, tmp_path):
     unsaid = command(*question)
     assert (unsaid.code, unsaid.err) == (
         2,
-        "tenax: w.yaml: a workflow of 2 steps: say whose policy is meant\n  --step with one of a, b\n",
+        "tenax: w.yaml: the workflow has 2 steps: name the step whose policy decides\n  --step with one of a, b\n",
     )
 
 

@@ -388,7 +388,7 @@ def test_cancel_what_runs(tenax, play):
     play(lease)
     assert "only running, attempt 1 of 3" in tenax("list").out
     assert tenax("cancel", "1").out == (
-        "execution 1 is cancelled; what runs is stopped at its worker's next heartbeat (within 10s)\n"
+        "execution 1 is cancelled; running attempts are stopped at the next heartbeat of their worker (within 10s)\n"
     )
 
 
@@ -483,7 +483,7 @@ def test_what_a_failed_attempt_left_behind(tenax, play):
     for flags, words in (
         (("--step", "olny"), "did you mean `only`?"),
         (("--step", "only", "--attempt", "2"), "has no attempt 2"),
-        (("--attempt", "1"), "name it: --step STEP"),
+        (("--attempt", "1"), "name the step: --step STEP"),
     ):
         ended = tenax("show", "1", *flags)
         assert (ended.code, ended.out) == (2, "")

@@ -94,7 +94,7 @@ def test_limits_in_words(tenax):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("limit", "gpu"), "what is to be limited?"),
+        (("limit", "gpu"), "there is no limit to set"),
         (("limit", "a b", "--rate", "1/s"), "is not a name"),
         (
             ("limit", "gpu", "--rate", "10"),
@@ -115,7 +115,7 @@ def test_limits_in_words(tenax):
             "--burst 0: expected a whole number from 1 to 1,000,000\n",
         ),
         (("limit", "gpu", "--burst", "3"), "give a `rate` as well"),
-        (("limit", "gpu", "--burst", "none"), "a rate always has one"),
+        (("limit", "gpu", "--burst", "none"), "a rate always has a burst"),
         (("limit", "gpu", "--rate", "none", "--burst", "3"), "give a `rate` as well"),
         (("limits", "gpu"), "unknown command `queues limits`; did you mean `limit`?"),
     ],

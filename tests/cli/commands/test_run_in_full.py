@@ -193,7 +193,7 @@ def test_stored_workflows_are_found_by_their_name(tenax, tmp_path):
     assert re.fullmatch(r"workflow deep, version 2, is stored: content [0-9a-f]{12}\n", stored.out)
     again = tenax("store", "-", "--json", stdin=(tmp_path / "deep.yaml").read_text())
     assert (again.json["name"], again.json["created"]) == ("deep", False)
-    assert "was stored before; its name means this one again" in tenax("store", "deep.yaml").out
+    assert "was stored before; its name means this definition again" in tenax("store", "deep.yaml").out
     [_, line] = tenax("workflows").out.splitlines()
     assert line.split()[:2] == ["deep", "2"]
     assert tenax("workflows", "--name", "none", "--json").json == []

@@ -150,13 +150,13 @@ def test_pause_and_resume(tenax):
     paused = tenax("pause", number, "--reason", "night")
     assert (paused.code, paused.err) == (0, "")
     assert paused.out == (
-        f"execution {number} is paused; what runs may finish\n  go on: tenax resume {number}\n"
+        f"execution {number} is paused; running attempts may finish\n  resume it: tenax resume {number}\n"
     )
     assert tenax("pause", number).out == f"execution {number} was paused already\n"
     head = tenax("show", number).out.splitlines()[:3]
     assert head[0].startswith(f"execution {number} of order: paused")
     assert re.fullmatch(r"  paused by \S+ at \S+Z: night", head[1])
-    assert head[2] == f"  go on: tenax resume {number}"
+    assert head[2] == f"  resume it: tenax resume {number}"
     assert tenax("show", number, "--json").json["paused_by"]["reason"] == "night"
     assert tenax("list", "--status", "paused", "--json").json[0]["id"] == int(number)
     assert tenax("resume", number, "--json").json == {"id": int(number), "status": "running", "changed": True}
@@ -173,7 +173,7 @@ WRONG = {
     "an unknown state": (("items", "1", "paid", "--status", "faild"), "failed"),
     "too many": (("items", "1", "paid", "--limit", "0"), "expected a number from 1 to 1000"),
     "nothing named": (("signal", "1"), "NAME"),
-    "item without step": (("show", "1", "--item", "0"), "name it: --step STEP"),
+    "item without step": (("show", "1", "--item", "0"), "name the step: --step STEP"),
     "not an item": (("show", "1", "--step", "paid", "--item", "0"), "has no item 0"),
 }
 

@@ -17,9 +17,9 @@ import pytest
 from support.hand import hand_on
 from support.waiting import eventually
 
+from tenax.credentials.token_file import read_token
 from tenax.model.wire import PROTOCOL
 from tenax.settings.home import find_home
-from tenax.token_file import read_token
 
 GPU = """
 name: gpu
@@ -102,7 +102,10 @@ def test_pause_and_resume(tenax, server):
     register(server)
     paused = tenax("workers", "pause", "w1", "--reason", "bad disk")
     assert (paused.code, paused.err) == (0, "")
-    assert paused.out == "worker w1 is paused; what it runs may finish\n  go on: tenax workers resume w1\n"
+    assert (
+        paused.out
+        == "worker w1 is paused; its running attempts may finish\n  resume it: tenax workers resume w1\n"
+    )
     assert tenax("workers", "pause", "w1").out == "worker w1 was paused already\n"
     assert tenax("workers", "pause", "w1", "--json").json == {
         "name": "w1",
@@ -124,13 +127,13 @@ def test_drain(tenax, server):
     life = register(server)
     drained = tenax("workers", "drain", "w1")
     assert drained.out == (
-        "worker w1 is draining: it finishes what it has, then it ends\n"
-        "  see how far it is: tenax workers show w1\n"
-        "  what starts it again (tenax up, systemd) gives it work again; once it has ended, this keeps it away: "
+        "worker w1 is draining: it finishes its running attempts, then it ends\n"
+        "  see its progress: tenax workers show w1\n"
+        "  if something starts it again (tenax up, systemd), it gets work again; to prevent that, once it has ended: "
         "tenax workers pause w1\n"
     )
     assert tenax("workers", "drain", "w1").out == "worker w1 was draining already\n"
-    assert "its process ends when it has finished what it holds" in tenax("workers", "show", "w1").out
+    assert "its process ends when it has finished its running attempts" in tenax("workers", "show", "w1").out
     assert speak(server, "heartbeat", {"worker": "w1", "life": life})["leave"] is True
 
 
@@ -160,7 +163,7 @@ def test_what_a_worker_holds(tenax, server):
         (("workers", "show", "w2"), "w1"),
         (("workers", "drain", "nobody"), "nobody"),
         (("workers", "shwo"), "unknown command `workers shwo`; did you mean `show`?"),
-        (("workers", "w1"), "of one worker: tenax workers show w1"),
+        (("workers", "w1"), "show one worker: tenax workers show w1"),
         (("workers", "show"), "NAME"),
         (("workers", "--watch", "--json"), "--watch and --json exclude each other"),
     ],

@@ -14,7 +14,7 @@ import pytest
 from support.processes import Household, alive
 from support.waiting import eventually
 
-from tenax.cli.process.up import _pass
+from tenax.cli.process.up import _workers_token
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fleet.tokens import create_token, list_tokens
@@ -89,7 +89,7 @@ def test_one_that_ends_in_good_order_is_started_again(folder: Path, database_url
         [asked] = house.children(up, "worker")
         os.kill(asked, signal.SIGTERM)
         eventually(lambda: house.children(up, "worker") not in ([], [asked]))
-        assert "worker-1 ended in good order (it was drained, or asked to stop)" in house.words(up)
+        assert "worker-1 ended normally (it was drained, or asked to stop)" in house.words(up)
         assert stopped(up) == 0
 
 
@@ -104,9 +104,9 @@ def test_a_worker_whose_name_is_taken_over_stays_down_and_the_rest_goes_on(
         assert refused.returncode == 2
         assert "tenax: the name w-1 belongs to the token 'up-" in refused.stderr
         released = house.run("workers", "release", "w-1", "--reason", "a rival is to have it")
-        assert released.stdout == "the name w-1 is free: the next worker that starts under it has it\n"
+        assert released.stdout == "the name w-1 is free: the next worker that starts under it gets it\n"
         rival = house.worker("household_tasks", "--name", "w-1")
-        down = "worker-1 ended with exit code 2; it said why above. It is not started again, the rest goes on"
+        down = "worker-1 ended with exit code 2; its messages above say why. It is not started again; the other processes go on"
         eventually(lambda: down in house.words(up))
         assert "another worker has taken over the name w-1" in house.words(up)
         assert stopped(rival) == 0
@@ -180,7 +180,7 @@ def test_a_module_that_cannot_be_imported(folder: Path, database_url: str, modul
         up = house.run("up", "--workers", "2", module)
         assert up.returncode == 2
         assert words in up.stderr
-        assert up.stderr.count("It is not started again, the rest goes on") == 1
+        assert up.stderr.count("It is not started again; the other processes go on") == 1
         assert up.stderr.count("Everything is stopped") == 1
 
 
@@ -223,7 +223,7 @@ def test_the_next_life_in_a_container_has_the_same_name_and_number(database_url:
         async with Database.open(settings) as database:
             async with transaction(database) as tx:
                 await create_token(tx, f"up-{socket.gethostname()[:60]}-{os.getpid()}-0a1b2c3d", "worker")
-            async with _pass(database) as first:
+            async with _workers_token(database) as first:
                 secret = await first.secret()
                 assert await first.secret() == secret
                 async with transaction(database) as tx:
@@ -262,5 +262,42 @@ def test_a_worker_that_dies_has_its_work_decided_on_at_once(folder: Path, databa
         ran = house.run("run", "killed.yaml", "--json")
         assert ran.returncode == 0, ran.stderr
         assert '"killed": 2' in ran.stdout
-        assert "worker-1 has died with 1 attempt in its hands" in house.words(up)
+        assert "worker-1 has died and lost 1 attempt; the server decides on them at once" in house.words(up)
         assert stopped(up) == 0
+
+
+ENDLESS = """
+import asyncio
+from pathlib import Path
+
+from tenax import task
+
+@task(name="endless")
+async def endless():
+    Path(__file__).with_name("running").touch()
+    await asyncio.Event().wait()
+"""
+
+
+def test_a_draining_up_says_that_a_second_ctrl_c_stops_at_once_and_does(
+    folder: Path, database_url: str
+) -> None:
+    """The worker may drain for an hour: nothing but the second signal ends it in time."""
+    (folder / "household_tasks.py").write_text(ENDLESS)
+    (folder / "endless.yaml").write_text(
+        "name: endless\nworkflow:\n  - {step: endless, type: python, task: endless, timeout: 2h}\n"
+    )
+    with Household(folder, folder / "home", database_url=database_url, drain="1h") as house:
+        up = house.up("--workers", "1", "household_tasks")
+        submitted = house.run("submit", "endless.yaml")
+        assert submitted.returncode == 0, submitted.stderr
+        eventually((folder / "running").exists)
+        up.send_signal(signal.SIGINT)
+        said = "tenax up: stopping on SIGINT: the workers finish or hand back what they have; a second Ctrl-C stops them at once"
+        eventually(lambda: said in house.words(up))
+        eventually(lambda: "draining: 1 attempt is running, up to 3600 s" in house.words(up))
+        assert up.poll() is None
+        up.send_signal(signal.SIGINT)
+        assert up.wait(60) == 0
+        events = house.run("events", "1")
+        assert "attempt 1 was handed back, uncounted (its worker is stopping)" in events.stdout

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from rich.console import Console
 from support.written_events import an_event
 
-from tenax.cli.render.event_lines import Teller, duration, in_order, why_held, why_not
+from tenax.cli.render.event_lines import EventWording, duration, in_order, why_held, why_not
 from tenax.cli.render.timeline import render_execution
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import fold
@@ -49,7 +49,7 @@ def test_the_events_of_one_answer_are_told_in_the_order_of_their_times():
 
 def test_handed_back_in_words():
     released = _event(1, "lease_released", attempt=1, data={"reason": "draining", "worker": "w"})
-    assert Teller().words(released) == "attempt 1 was handed back, uncounted (its worker is stopping)"
+    assert EventWording().words(released) == "attempt 1 was handed back, uncounted (its worker is stopping)"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_handed_back_in_words():
     ],
 )  # fmt: skip
 def test_holds_in_words(kind, data, words):
-    assert Teller().words(_event(1, kind, attempt=1, data=data)) == words
+    assert EventWording().words(_event(1, kind, attempt=1, data=data)) == words
 
 
 def test_every_rule_that_holds_has_its_few_words():

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from support.written_events import an_event
 
-from tenax.cli.flags import Where
-from tenax.cli.render.event_lines import Teller
-from tenax.cli.render.fleet_table import FleetTable, telling
+from tenax.cli.flags import TargetFlags
+from tenax.cli.render.event_lines import EventWording
+from tenax.cli.render.fleet_table import FleetTable, change_key
 from tenax.cli.render.fleet_words import fleet_event_words, health_words
 from tenax.cli.render.worker_page import render_worker
 
@@ -52,7 +52,7 @@ def cells(line: str) -> list[str]:
         (ill("consecutive_failures", consecutive_failures=10), "unhealthy: 10 failures in a row"),
         (ill("queue_depth", "degraded", queue_depth=60), "degraded: 60 items in hand"),
         (ill("failure_rate", runs=40, failures=30, failure_rate=0.75), "unhealthy: 30 of 40 runs failed"),
-        (ill("reported_status"), "unhealthy: by its own report (its event loop comes late: overload_lag)"),
+        (ill("reported_status"), "unhealthy: by its own report (its event loop is late: overload_lag)"),
         (
             ill("reported_status", reported={"overdue": 10, "queue_depth": 10}),
             "unhealthy: by its own report (10 threads that timed out hold all its slots)",
@@ -101,7 +101,7 @@ def test_a_report_that_is_not_heard_says_why():
     column = {"column": "reported_status", "value": None, "degraded_at": "degraded", "unhealthy_at": "unhealthy", "health": "healthy"}  # fmt: skip
     said = {"status": "degraded", "consecutive_failures": 4}
     text = "\n".join(drawn(render_worker(worker(columns=[column], reported=said))))
-    assert "(while it counts so many failures in a row, those are judged, and not its status)" in text
+    assert "(while it counts so many failures in a row, the server judges these and not its status)" in text
     assert "those are judged" not in "\n".join(
         drawn(render_worker(worker(columns=[column], reported={"status": "healthy"})))
     )
@@ -110,7 +110,7 @@ def test_a_report_that_is_not_heard_says_why():
 def test_a_life_that_displaced_another_says_so():
     data = {"slots": 1, "queues": ["default"], "took_over": True}
     assert fleet_event_words("worker_registered", data) == (
-        "registered with 1 slot for default, in the place of a life that was not over"
+        "registered with 1 slot for default, and replaced an earlier process that had not ended"
     )
 
 
@@ -145,7 +145,7 @@ def test_a_narrow_terminal_gets_fewer_columns(width, left_out):
     lines = drawn(FleetTable(found), width)
     assert max(map(len, lines)) <= width
     assert "unhealthy: 12 failures in a row" in lines[1], "nothing of what matters is cut"
-    assert lines[-1] == f"left out, for want of room: {left_out}"
+    assert lines[-1] == f"left out, for lack of room: {left_out}"
 
 
 def test_where_nothing_more_can_be_left_out_lines_are_broken():
@@ -158,10 +158,10 @@ def test_where_nothing_more_can_be_left_out_lines_are_broken():
 def test_what_is_worth_printing_again():
     before = [worker("a"), ill("heartbeat_age", name="b", heartbeat_age=31.0)]
     older = [{**one, "heartbeat_age": one["heartbeat_age"] + 1} for one in before]
-    assert telling(before) == telling(older), "a heartbeat that grows older is no news"
+    assert change_key(before) == change_key(older), "a heartbeat that grows older is no news"
     for change in ({"state": "paused"}, {"queue_depth": 1}, {"health": "degraded"}, {"version": "4"}):
-        assert telling(before) != telling([worker("a", **change), before[1]])
-    assert telling(before) != telling(before[:1])
+        assert change_key(before) != change_key([worker("a", **change), before[1]])
+    assert change_key(before) != change_key(before[:1])
 
 
 COLUMNS = [
@@ -187,7 +187,7 @@ def test_the_page_of_a_worker():
         "consecutive_failures", consecutive_failures=12, columns=COLUMNS, labels={"zone": "a"}, losses=2, reported=REPORTED,
         probe_at="2026-01-01T00:01:24.2Z", leases=[lease], leases_total=250, events=[event],
     )  # fmt: skip
-    text = drawn(render_worker(one, Where(server="http://x")))
+    text = drawn(render_worker(one, TargetFlags(server="http://x")))
     assert text[0] == "worker w: active, unhealthy: 12 failures in a row (for 1m 4s)"
     assert text[1] == (
         "  gets one item in 20s, to see whether it has recovered; "
@@ -216,14 +216,14 @@ def test_the_page_of_a_worker():
         ({"state": "paused", "state_actor": "ops", "state_since": AT, "state_reason": "bad disk"},
          [f"paused by ops at {AT}: bad disk", "give it work again: tenax workers resume w"]),
         ({"state": "draining", "state_actor": "ops", "state_since": AT},
-         [f"drained by ops at {AT}", "its process ends when it has finished what it holds"]),
+         [f"drained by ops at {AT}", "its process ends when it has finished its running attempts"]),
         ({"state": "draining", "state_actor": "tenax:server", "state_since": AT, "state_reason": "lost 5 times"},
          [f"drained by the server at {AT}: lost 5 times", "give it work again: tenax workers resume w"]),
-        ({"health": "unhealthy", "health_column": "heartbeat_age"}, ["gets no work until it is heard of again"]),
-        ({"health": "unhealthy", "health_column": "queue_depth"}, ["gets no work until it has reported some of what it holds"]),
+        ({"health": "unhealthy", "health_column": "heartbeat_age"}, ["gets no work until it sends a heartbeat again"]),
+        ({"health": "unhealthy", "health_column": "queue_depth"}, ["gets no work until it has reported some of its items"]),
         ({"health": "unhealthy", "health_column": "failure_rate", "probe_at": AT}, ["gets the next item it is able to run, to see"]),
         ({"health": "degraded", "health_column": "consecutive_failures", "columns": COLUMNS},
-         ["still gets work, after the others: too few of them are able to do without it"]),
+         ["still gets work, after the other workers: too few of them are able to do it"]),
     ],
 )  # fmt: skip
 def test_why_a_worker_gets_no_work_and_what_changes_that(more, lines):
@@ -248,7 +248,7 @@ def test_a_worker_that_is_gone_has_no_health():
          f"degraded -> unhealthy: 10 failures in a row; its probe comes at {AT}"),
         ("worker_health_changed",
          {"from": "healthy", "to": "degraded", "column": "failure_rate", "value": 0.8, "floored": True},
-         "healthy -> degraded: 80% of its runs failed; no worse, for too few others are able"),
+         "healthy -> degraded: 80% of its runs failed; not worse, since too few other workers are able"),
         ("worker_health_changed", {"from": "degraded", "to": "healthy", "column": "consecutive_failures", "value": 0},
          "degraded -> healthy"),
         ("worker_drained", {"reason": "lost 5 times", "losses": 5}, "drained by the server: lost 5 times"),
@@ -260,4 +260,4 @@ def test_a_worker_that_is_gone_has_no_health():
 def test_what_happened_to_a_worker(kind, data, words):
     assert fleet_event_words(kind, data) == words
     if words is not None:
-        assert Teller().words(an_event(1, type=kind, at=AT, data=data)) == words
+        assert EventWording().words(an_event(1, type=kind, at=AT, data=data)) == words

@@ -21,7 +21,7 @@ from support.written_events import (
     told,
 )
 
-from tenax.cli.render.event_lines import Teller
+from tenax.cli.render.event_lines import EventWording
 from tenax.cli.render.live import PlainView
 from tenax.cli.render.live_table import LiveView
 from tenax.cli.render.narration import Narrator
@@ -138,7 +138,7 @@ SAID = {
 def test_an_event_in_words(kind):
     data, words = SAID[kind]
     [event] = told((kind, {"attempt": 1, "data": data}))
-    assert Teller().words(event) == words
+    assert EventWording().words(event) == words
 
 
 WAITS = [
@@ -152,7 +152,7 @@ WAITS = [
 @pytest.mark.parametrize(("waiting", "child", "words"), WAITS)
 def test_what_an_attempt_waits_for(waiting, child, words):
     [event] = told(started(1, worker=None, waiting=waiting, child=child))
-    assert Teller().words(event) == f"attempt 1 of 3 started: {words}"
+    assert EventWording().words(event) == f"attempt 1 of 3 started: {words}"
 
 
 def test_who_can_be_asked_is_told_how_to_answer():
@@ -174,14 +174,14 @@ def test_what_is_held_is_told_with_how_to_release_it():
 
 def test_vary_is_told_with_the_attempt():
     [event] = told(started(2, vary={"entry": 1, "override": {"args": {"model": "large"}}}))
-    assert Teller().words(event).endswith('started on w (vary 1: {"args": {"model": "large"}})')
+    assert EventWording().words(event).endswith('started on w (vary 1: {"args": {"model": "large"}})')
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
 def test_every_type_has_its_words_even_with_nothing_in_it(kind):
     data: dict[str, Any] = {"delay_seconds": 1.0} if kind.endswith("_retry") else {}
     [event] = told((kind, {"attempt": 1, "data": data}))
-    words = Teller().words(event)
+    words = EventWording().words(event)
     assert words
     assert not re.search(r"[a-z]_[a-z]", words), "in words, not in names"
 

@@ -21,7 +21,7 @@ from support.written_events import (
     told,
 )
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.render.family import family_lines
 from tenax.cli.render.fan_outs import counts_words
 from tenax.cli.render.timeline import render_execution, render_step
@@ -98,17 +98,17 @@ def test_a_success_that_came_late_stands_beside_the_failure():
 
 
 def test_hints_go_where_the_command_went():
-    there = Where(server="http://there:8520", home="my home")
+    there = TargetFlags(server="http://there:8520", home="my home")
     waiting = {"for": "signal", "signal": "go"}
     body = execution("step_enqueued", started(1, waiting=waiting))
     file = io.StringIO()
     Console(file=file, width=300, markup=False, highlight=False).print(render_execution(body, there))
     assert "send it: tenax signal 7 go --server http://there:8520 --home 'my home'" in file.getvalue()
-    by_url = Where(database="postgresql://me:secret@db/x")
+    by_url = TargetFlags(database="postgresql://me:secret@db/x")
     assert by_url.command("up") == "tenax up --database 'postgresql://me:***@db/x'"
-    in_query = Where(database="postgresql://db:5432/x?password=secret")
+    in_query = TargetFlags(database="postgresql://db:5432/x?password=secret")
     assert "secret" not in in_query.command("up")
-    assert ANYWHERE.command("show", 9, "--follow") == "tenax show 9 --follow"
+    assert DEFAULT_TARGET.command("show", 9, "--follow") == "tenax show 9 --follow"
 
 
 def test_a_fan_out_with_its_items():
@@ -316,7 +316,7 @@ def test_a_step_at_a_limit_says_which():
 def test_hints_of_a_worker_name_the_server_and_never_a_database():
     file = io.StringIO()
     body = execution("step_enqueued", step={"unserved": UNSERVED})
-    shown = render_execution(body, Where(database="postgresql://x"))
+    shown = render_execution(body, TargetFlags(database="postgresql://x"))
     Console(file=file, width=300).print(shown)
     assert "tenax worker (those there are: tenax workers --database postgresql://x)" in file.getvalue()
 

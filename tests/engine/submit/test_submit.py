@@ -130,7 +130,7 @@ async def test_what_was_submitted_here_is_leased_without_reading_its_input(hand)
         {"x": 2},
         {"x": 3},
     ]
-    assert sql("load_inputs") not in statements
+    assert sql("load_small_inputs") not in statements
 
 
 async def test_every_server_and_every_attempt_sees_the_same_input(hand):
@@ -156,7 +156,7 @@ async def test_large_inputs_and_old_ones_are_read_when_they_are_needed(hand, mon
     statements = await sent(hand)
     leased = await hand.lease()
     assert [a.spec["args"]["x"]["x"] for a in sorted(leased, key=lambda a: a.item_id)] == given[1:]
-    assert statements.count(sql("load_inputs")) == 1
+    assert statements.count(sql("load_small_inputs")) == 1
 
 
 async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, monkeypatch):

@@ -196,10 +196,10 @@ def test_usage_is_taken_however_it_ended(usage, taken):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (b"{", "no JSON"),
-        (b"\xff", "no JSON"),
-        (b" ", "no JSON"),
-        (b"NaN", "no JSON"),
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b" ", "not JSON"),
+        (b"NaN", "not JSON"),
         (b"[" * 100_000, "recursion limit"),
         ({"success": "yes"}, 'success: "yes" is neither true nor false'),
         ({"success": 1}, "neither true nor false"),
@@ -208,7 +208,7 @@ def test_usage_is_taken_however_it_ended(usage, taken):
         ({"status": ["failed"]}, "is none of"),
         ({"success": None}, "both are null"),
         ({"success": True, "status": "shipped"}, "is none of"),
-        ({"success": False, "failure": "bad"}, 'failure: "bad" is no object'),
+        ({"success": False, "failure": "bad"}, 'failure: "bad" is not an object'),
         ({"success": False, "failure": {"clas": "x"}}, "failure: unknown key \"clas\"; did you mean 'class'"),
         ({"success": False, "failure": {"class": "transint"}}, "did you mean 'transient'"),
         ({"success": False, "failure": {"class": ["transient"]}}, "is no class"),

@@ -144,7 +144,7 @@ def test_a_paused_worker_gets_nothing_new(server):
 
 @pytest.mark.parametrize("name", ["a/b", "a b", "ü", "x/pause", "%2F", "?"])
 def test_any_name_can_be_asked_for(server, name):
-    from tenax.sdk.client import SyncClient
+    from tenax.sdk.sync_client import SyncClient
 
     with server.http() as http, SyncClient(server.url) as client:
         register(http, name)
@@ -178,7 +178,7 @@ def test_a_worker_that_is_not_there(server):
         ("PUT", "/v1/queues/default/limits", {"rate": 1e-9}, 400, "not 1e-09"),
         ("PUT", "/v1/queues/default/limits", {"speed": 1}, 422, "speed"),
         ("PUT", "/v1/queues/tenax:server/limits", {"rate": 1}, 400, "is not a name"),
-        ("POST", "/v1/queues/default/limits", {}, 405, "does not know POST"),
+        ("POST", "/v1/queues/default/limits", {}, 405, "does not support POST"),
         ("POST", "/v1/worker/heartbeat", {"worker": "w", "life": "x"}, 422, "life"),
         ("POST", "/v1/worker/ended", {"worker": "w", "life": "x"}, 422, "life"),
         ("POST", "/v1/worker/ended", {"worker": "w"}, 422, "life"),

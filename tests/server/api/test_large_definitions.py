@@ -13,7 +13,7 @@ import pytest
 from support.loop_holds import LIMIT, MARGIN
 from support.profiles import is_full
 
-from tenax.server.app import COLLECT_AFTER
+from tenax.server.app import GC_THRESHOLD
 
 STEPS = 16_000 if is_full() else 5_000
 
@@ -39,7 +39,7 @@ def held(http: httpx2.Client) -> dict[str, float]:
 def rare_collections() -> Iterator[None]:
     """As `tenax.server.app.run` has it, for a process that is a server and nothing else."""
     before = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(GC_THRESHOLD)
     gc.freeze()
     yield
     gc.unfreeze()

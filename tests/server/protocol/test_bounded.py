@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from tenax.errors import Busy
-from tenax.server.middleware import BodyRoom, Gate, _sender
+from tenax.server.middleware import BodyRoom, EntryMiddleware, _sender
 
 CALLBACK = "/v1/callbacks/5/6/1/receipt"
 
@@ -44,8 +44,8 @@ def test_a_body_that_is_too_large_is_a_line_in_the_log_and_many_are_one():
         return None
 
     scope = {"type": "http", "method": "POST", "path": CALLBACK, "headers": [(b"content-length", b"101")]}
-    doorkeeper: Any = None  # a callback asks none
-    gate = Gate(nothing, doorkeeper, 100, 1000)
+    authenticator: Any = None  # a callback asks none
+    gate = EntryMiddleware(nothing, authenticator, 100, 1000)
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             asyncio.run(gate(scope, nothing, nothing))

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tenax.server.app import API, HOT
-from tenax.server.protocol.single_write import Joined
+from tenax.server.protocol.single_write import SingleWriteTransport
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 TOKEN = str(uuid4())
@@ -105,7 +105,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 def test_a_head_leaves_with_its_body(written: list[bytes], sent: list[bytes], ends: str) -> None:
     async def go() -> Wire:
         wire = Wire()
-        joined = Joined(wire)  # type: ignore[arg-type]
+        joined = SingleWriteTransport(wire)  # type: ignore[arg-type]
         for data in written:
             joined.write(data)
         if ends == "a close":

@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from support.waiting import eventually
 
 from tenax.server.auth import Principal
-from tenax.server.middleware import SMALL_BODY, Gate
-from tenax.server.protocol.bounded import MOST_PIPELINED
+from tenax.server.middleware import SMALL_BODY, EntryMiddleware
+from tenax.server.protocol.bounded import MAX_PIPELINED
 
 HEAD = b"POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -166,7 +166,7 @@ def test_a_request_that_waits_in_the_server_is_not_slow(start) -> None:
 
 def test_an_answer_that_nobody_reads_is_dropped(start) -> None:
     server = start(body_timeout=0.2, head_timeout=60.0)
-    wanted = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * MOST_PIPELINED
+    wanted = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * MAX_PIPELINED
     with connected(server) as connection, capture_logs() as logs:
         connection.sendall(wanted)
         eventually(lambda: "an answer that is not read was dropped" in [line["event"] for line in logs])
@@ -177,10 +177,10 @@ def test_an_answer_that_nobody_reads_is_dropped(start) -> None:
 def test_requests_on_one_connection_wait_for_their_answers_in_a_bounded_number(start) -> None:
     server = start()
     with connected(server) as connection:
-        connection.sendall((GET + b"\r\n") * MOST_PIPELINED + GET + b"connection: close\r\n\r\n")
-        assert read_all(connection).count(b"HTTP/1.1 200") == MOST_PIPELINED + 1
+        connection.sendall((GET + b"\r\n") * MAX_PIPELINED + GET + b"connection: close\r\n\r\n")
+        assert read_all(connection).count(b"HTTP/1.1 200") == MAX_PIPELINED + 1
     with capture_logs() as logs:
-        assert answer_to(server, (GET + b"\r\n") * 2 * MOST_PIPELINED) == b""
+        assert answer_to(server, (GET + b"\r\n") * 2 * MAX_PIPELINED) == b""
     assert "more than 100 requests on one connection" in logs[0]["error"]
 
 
@@ -364,7 +364,7 @@ async def test_large_bodies_have_a_bounded_memory_together() -> None:
             await goes_on.wait()
         await Response("read")(scope, receive, send)
 
-    gate = Gate(app, None, 1_000_000, 2_000_000)
+    gate = EntryMiddleware(app, None, 1_000_000, 2_000_000)
 
     async def status_of_body(size: int, token_id: int = 1) -> int:
         found: list[int] = []

@@ -16,7 +16,7 @@ import uvloop
 
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.process import ProcessExecutor
-from tenax.worker.handlers.error_outcomes import within_limits
+from tenax.worker.handlers.error_outcomes import cut_to_limits
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.processes import STDERR_TAIL, STDOUT_LIMIT
 
@@ -140,7 +140,7 @@ def test_failure(run, command, facts):
 
 def test_a_long_result_file_is_cut_where_it_is_only_evidence(run):
     command = 'printf \'{"log": "%070000d"}\' 0 > $TENAX_RESULT_FILE; exit 7'
-    outcome = within_limits(run("process", {"command": command}))
+    outcome = cut_to_limits(run("process", {"command": command}))
     assert outcome.facts.data.startswith('{"log":"000')
     assert outcome.facts.data.endswith("[6010 characters more were not kept]")
 
@@ -293,7 +293,7 @@ import asyncio, time
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.process import ProcessExecutor
-from tenax.worker.handlers.error_outcomes import within_limits
+from tenax.worker.handlers.error_outcomes import cut_to_limits
 from tenax.worker.processes.guardian import Guardian
 
 a = Assignment(1, 1, 1, "t", "s", "process", {{"command": {command!r}}}, 600.0, "r", "w", 3)

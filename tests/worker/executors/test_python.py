@@ -25,7 +25,7 @@ from tenax.sdk.context import TaskContext, context
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.sdk.task import REGISTRY, Task, TaskRegistry
 from tenax.worker.executors.python import PythonExecutor
-from tenax.worker.handlers.call import arguments
+from tenax.worker.handlers.call import bind_arguments
 from tenax.worker.handlers.registry import NoHandler, handler_of, import_beside
 from tenax.worker.processes.guardian import Guardian
 
@@ -93,10 +93,10 @@ def test_a_call_that_fits_does_not_vouch_for_another():
     handler = handler_of(Task("sum", add_sync))
     context: Any = None
     for _ in range(2):
-        assert arguments(handler, {"a": 1}, context) == ([], {"a": 1})
+        assert bind_arguments(handler, {"a": 1}, context) == ([], {"a": 1})
         for others in ({"b": 1}, {"a": 1, "c": 1}, [1, 2, 3], None):
             with pytest.raises(TypeError, match="do not fit the task 'sum'"):
-                arguments(handler, others, context)
+                bind_arguments(handler, others, context)
 
 
 def test_a_type_error_of_the_function_itself_is_a_bug_in_it(call):
@@ -252,7 +252,7 @@ class Odd(Exception):
 
 def test_an_exception_that_cannot_be_asked_is_reported_by_its_type(call):
     facts = call(raising(Odd("no"))).facts
-    assert facts.message == "Odd: (more of it cannot be had: OSError)"
+    assert facts.message == "Odd: (its details cannot be read: OSError)"
     assert facts.exception.endswith("test_python.Odd")
 
 

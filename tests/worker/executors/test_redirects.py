@@ -122,7 +122,7 @@ def test_a_redirect_to_no_http_address_is_not_followed(run, callee, location):
 def test_a_redirect_to_what_is_no_url_is_not_followed(run, callee):
     callee.answers = [leading("data:text/plain,x")]
     failure = classify(run("http", {"url": callee.url, **FULL}).facts)
-    assert (failure.failure_class, failure.message) == ("logical", "the answer leads to what is no URL")
+    assert (failure.failure_class, failure.message) == ("logical", "the answer redirects to an invalid URL")
 
 
 @pytest.mark.parametrize(

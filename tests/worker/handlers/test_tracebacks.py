@@ -172,7 +172,7 @@ def test_code_that_was_loaded_again_shows_its_new_lines(tmp_path):
 
 
 def test_what_is_remembered_has_an_end(monkeypatch):
-    monkeypatch.setattr(tracebacks, "_KEPT", 3)
+    monkeypatch.setattr(tracebacks, "_MAX_FRAMES", 3)
     for _ in range(3):
         error = raised_by(deep)
         assert format_error(error, error.__traceback__, frames=20).count("File") == 16

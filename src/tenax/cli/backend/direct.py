@@ -1,5 +1,6 @@
-"""The verbs that commands need, on the database itself. Views but for events become plain values: over HTTP commands get the
-same.
+"""Carries out commands on the database itself.
+
+Views other than events become plain values, so that commands get the same values as over HTTP.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import Wanted, check_id, user_name
+from tenax.cli.backend.protocol import ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
@@ -21,7 +22,7 @@ from tenax.model.wire import Submission, Submitted
 
 
 class DatabaseBackend:
-    """The database itself, by an engine whose loops do not run: a short command leases, reaps and repairs nothing."""
+    """Uses an engine whose loops do not run, so that a short command leases, reaps and repairs nothing."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -35,7 +36,7 @@ class DatabaseBackend:
     async def get(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.get(check_id(execution_id))))
 
-    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
+    async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._engine.list(
             states=list(wanted.states) or None,
             workflow=wanted.workflow,
@@ -148,7 +149,7 @@ class DatabaseBackend:
             )
         return dict(to_builtins(limited))
 
-    async def nobody_works(self) -> bool:
+    async def has_no_workers(self) -> bool:
         from tenax.store.fleet.workers import count_live_workers
 
         async with self._engine.context.transaction() as tx:
@@ -156,14 +157,16 @@ class DatabaseBackend:
 
     @contextlib.asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
-        """Room in the log before, and word to the servers after.
+        """Makes the log's partitions before the block writes, and notifies the servers after it.
 
-        No server may have run here yet: what is written before the log has its partitions would stand in their way.
+        There may have been no server yet. Rows written before the partitions exist would prevent making them.
         """
         from tenax.store.service import ensure_log_partitions
 
         async with self._engine.context.transaction() as tx:
             await ensure_log_partitions(tx)
         yield
-        with contextlib.suppress(Unreachable):  # it is done; the sweep of a server finds it as well
+        with contextlib.suppress(
+            Unreachable
+        ):  # the change is committed, and the sweep of a server finds it too
             await self._engine.context.notifier.flush()

@@ -1,4 +1,4 @@
-"""Follows an execution to its end, through interruptions of service that are not too long."""
+"""Follows an execution to its end, and waits through short outages of the server or database."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tenax.cli.render.event_lines import in_order
-from tenax.cli.render.live import View
+from tenax.cli.render.live import FollowView
 from tenax.errors import Unreachable
 from tenax.model.execution_views import News
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
-PARK_SECONDS = 15.0
+PARK_SECONDS = 15.0  # for which one request for events waits in the server
 OUTAGE_SECONDS = 120.0
-"""How long a server or database may be away before following is given up."""
+"""Seconds for which the server or database may be unreachable before following is given up."""
 _ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancelled"})
 
 T = TypeVar("T")
 
 
-class Source(Protocol):
-    """What `follow` needs of a `Backend`."""
+class EventSource(Protocol):
+    """Is the part of a `Backend` that `follow` needs."""
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
@@ -31,16 +31,16 @@ class Source(Protocol):
 
 
 async def follow(
-    source: Source,
+    source: EventSource,
     execution_id: int,
-    view: View,
+    view: FollowView,
     *,
     warning: Callable[[], Awaitable[str | None]] | None = None,
 ) -> dict[str, Any]:
-    """Tells the view every event. Returns the execution once it has ended.
+    """Passes every event to the view. Returns the execution when it has ended.
 
-    Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
-    `warning`: what stands in the way of an execution that is still open, if anything does.
+    Raises `Unreachable` at once if the backend cannot be reached at the beginning, and only later waits for it to come back.
+    `warning` returns why an open execution does not go on, or None.
     """
     found = await source.get(execution_id)
     view.begin(found)
@@ -65,7 +65,7 @@ async def follow(
         view.close()
 
 
-async def _patiently(view: View, call: Callable[[], Awaitable[T]]) -> T:
+async def _patiently(view: FollowView, call: Callable[[], Awaitable[T]]) -> T:
     started, pause, told = time.monotonic(), 0.1, False
     while True:
         try:

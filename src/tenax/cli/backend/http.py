@@ -1,4 +1,4 @@
-"""The verbs that commands need, over HTTP."""
+"""Carries out commands on a server over HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import convert
 
-from tenax.cli.backend.protocol import Wanted, check_id
+from tenax.cli.backend.protocol import ListFilter, check_id
 from tenax.model.execution_views import Event, News
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
@@ -17,7 +17,7 @@ from tenax.sdk.client import Client
 
 
 class ServerBackend:
-    """Over HTTP."""
+    """Calls a server over HTTP."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -28,7 +28,7 @@ class ServerBackend:
     async def get(self, execution_id: int) -> dict[str, Any]:
         return await self._client.get(check_id(execution_id))
 
-    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
+    async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._client.list(
             status=",".join(wanted.states) or None,
             workflow=wanted.workflow,
@@ -120,5 +120,5 @@ class ServerBackend:
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
 
-    async def nobody_works(self) -> bool:
+    async def has_no_workers(self) -> bool:
         return False

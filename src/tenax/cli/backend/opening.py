@@ -1,4 +1,4 @@
-"""Opens what a command speaks to: a server, if the settings name one, or else the database itself."""
+"""Opens the backend of a command: a server if the settings name one, else the database itself."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from tenax.cli.backend.protocol import Backend
-from tenax.server_token import token_for
 from tenax.settings import Settings
+from tenax.settings.server_token import token_for
 
 if TYPE_CHECKING:
     from tenax.engine.engine import Engine
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextlib.asynccontextmanager
 async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIterator[Backend]:
-    """`follow`: hear at once of what happens to an execution, for `news(wait=...)`."""
+    """Opens the backend that the settings name. `follow` receives notifications, for `news(wait=...)`."""
     if settings.server:
         from tenax.cli.backend.http import ServerBackend
         from tenax.sdk.client import Client
@@ -27,27 +27,27 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
         return
     from tenax.cli.backend.direct import DatabaseBackend
     from tenax.cli.logs import configure_logging
-    from tenax.cli.process.home import tell_of_new_database
+    from tenax.cli.process.home import announce_new_database
     from tenax.engine.engine import Engine
     from tenax.store.connect import Database
 
     configure_logging("warning")
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
         with contextlib.closing(engine.context.reading.reader_processes):
-            async with _hearing(engine, follow=follow):
+            async with _listening(engine, follow=follow):
                 yield DatabaseBackend(engine)
 
 
 @contextlib.asynccontextmanager
-async def _hearing(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
+async def _listening(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
     if not follow:
         yield
         return
-    ears = asyncio.create_task(engine.context.notifier.receive())
+    receiving = asyncio.create_task(engine.context.notifier.receive())
     try:
         yield
     finally:
-        ears.cancel()
-        await asyncio.gather(ears, return_exceptions=True)
+        receiving.cancel()
+        await asyncio.gather(receiving, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Whom a command speaks to: a server over HTTP, or the database itself. The commands see no difference."""
+"""Defines what a command speaks to: a server over HTTP, or the database itself. Commands see no difference."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from tenax.errors import UsageError
 
 if TYPE_CHECKING:
-    from tenax.cli.flags import Where
+    from tenax.cli.flags import TargetFlags
     from tenax.model.execution_views import Event, News
     from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
 
 T = TypeVar("T")
 
-LARGEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which executions a list is to have."""
+class ListFilter:
+    """Selects the executions of a list."""
 
     states: Sequence[str]
     workflow: str | None
@@ -37,13 +37,13 @@ class Wanted:
 
 
 class Backend(Protocol):
-    """The verbs that commands need."""
+    """Offers the operations that commands need."""
 
     async def submit(self, submission: Submission) -> Submitted: ...
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
-    async def list(self, wanted: Wanted) -> list[dict[str, Any]]: ...
+    async def list(self, wanted: ListFilter) -> list[dict[str, Any]]: ...
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]: ...
 
@@ -56,15 +56,15 @@ class Backend(Protocol):
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:
-        """Of a fan-out, in the order of its list."""
+        """Lists the items of a fan-out in the order of its list."""
         ...
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
-        """Checks the next executions after this one, or the one that is named."""
+        """Checks the next executions with an id above `after`, or only the named one."""
         ...
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
-        """An execution with its children, and theirs."""
+        """Returns an execution with all executions below it."""
         ...
 
     async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]: ...
@@ -74,11 +74,11 @@ class Backend(Protocol):
     ) -> dict[str, Any]: ...
 
     async def pause(self, execution_id: int, *, reason: str | None) -> bool:
-        """False where it was paused already."""
+        """Pauses an execution. Returns False if it was paused already."""
         ...
 
     async def resume(self, execution_id: int, *, reason: str | None) -> bool:
-        """False where it was running already."""
+        """Resumes an execution. Returns False if it was running already."""
         ...
 
     async def store_workflow(
@@ -88,19 +88,19 @@ class Backend(Protocol):
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]: ...
 
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
-        """False where it had been cancelled before."""
+        """Cancels an execution. Returns False if it was cancelled already."""
         ...
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]: ...
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
-        """The live ones; `all`: those that are gone too."""
+        """Lists the live workers. `all` includes the workers that are gone."""
         ...
 
     async def worker(self, name: str) -> dict[str, Any]: ...
 
     async def pause_worker(self, name: str, *, reason: str | None) -> bool:
-        """Like the next two False where it was so already."""
+        """Pauses a worker. This and the next two methods return False if nothing changed."""
         ...
 
     async def drain_worker(self, name: str, *, reason: str | None) -> bool: ...
@@ -108,35 +108,35 @@ class Backend(Protocol):
     async def resume_worker(self, name: str, *, reason: str | None) -> bool: ...
 
     async def release_worker(self, name: str, *, reason: str | None) -> bool:
-        """False where its name belonged to no token."""
+        """Frees a worker's name. Returns False if the name belonged to no token."""
         ...
 
     async def queues(self) -> Sequence[dict[str, Any]]: ...
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
-        """Sets exactly these."""
+        """Replaces the limits of a queue."""
         ...
 
-    async def nobody_works(self) -> bool:
-        """Whether it is known that no worker is alive. A server does not say."""
+    async def has_no_workers(self) -> bool:
+        """Returns True if it is known that no worker is alive. Over HTTP this is not known."""
         ...
 
 
-async def nobody_to_run(backend: Backend, execution_id: int, where: Where) -> str | None:
-    """What to say where no worker will take an execution on."""
-    if not await backend.nobody_works():
+async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
+    """Returns a warning if no worker will run an execution, else None."""
+    if not await backend.has_no_workers():
         return None
     here = where.command("run", "--resume", execution_id)
     return f"no worker is alive: start `{where.command('up')}`, or run it here: {here}"
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """One command's work, to its end. Ctrl-C cancels it and is then raised."""
+    """Runs the work of a command to its end. Ctrl-C cancels the work and raises KeyboardInterrupt."""
     return asyncio.run(work)
 
 
 def check_id(execution_id: int) -> int:
-    if not 0 < execution_id <= LARGEST_ID:
+    if not 0 < execution_id <= MAX_ID:
         raise UsageError(
             f"{execution_id} cannot be the number of an execution",
             remedy="`tenax list` shows the executions there are",
@@ -145,8 +145,8 @@ def check_id(execution_id: int) -> int:
 
 
 def user_name() -> str:
-    """Who acts, for the record."""
+    """Returns the name of the user, which is recorded as the actor."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # no name for this uid, as in some containers
+    except (OSError, KeyError):  # the uid has no name, as in some containers
         return f"uid {os.getuid()}"

@@ -1,1 +1,1 @@
-"""One module for each group of commands."""
+"""Holds the commands, in one room for each subject."""

@@ -1,1 +1,1 @@
-"""Reads what people hand to commands."""
+"""Reads the files, JSON and inputs that people give to commands."""

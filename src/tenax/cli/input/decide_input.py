@@ -1,4 +1,4 @@
-"""What `tenax decide` is asked with: a policy, an outcome and a ledger in the words of the contract."""
+"""Reads the policy and the outcome for `tenax decide`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tenax.settings import load_settings
 
 @dataclass(frozen=True, slots=True)
 class AskedPolicy:
-    """The policy that decides, and what a step of a workflow file adds to it."""
+    """Holds the policy that decides, and the settings that a step of a workflow file adds to it."""
 
     policy: Policy
     until: Until | None = None
@@ -48,7 +48,7 @@ class AskedPolicy:
 
 
 def read_policy(given: str, step: str | None) -> AskedPolicy:
-    """Reads a policy from JSON on the command line, from a file of one, or of a step of a workflow file."""
+    """Reads a policy from JSON on the command line, from a file with a policy, or from a step of a workflow file."""
     text, filename = _text_of(given)
     try:
         source = read_source(text, filename=filename)
@@ -69,7 +69,7 @@ def read_policy(given: str, step: str | None) -> AskedPolicy:
 
 
 def _text_of(given: str) -> tuple[str, str | None]:
-    """The text of a policy, and the file it came from."""
+    """Returns the text of a policy, and the file that has it or None."""
     if given == STDIN:
         return decode_text(read_bytes(given), "<stdin>"), "<stdin>"
     if given.startswith("@"):
@@ -82,7 +82,7 @@ def _text_of(given: str) -> tuple[str, str | None]:
 def _is_file(name: str) -> bool:
     try:
         return Path(name).exists()
-    except (OSError, ValueError):  # too long, or not a path at all: then it is the policy itself
+    except (OSError, ValueError):  # the text is no possible path, so it is the policy itself
         return False
 
 
@@ -110,7 +110,7 @@ def _refuse(findings: Findings, source: Source) -> None:
 
 
 def _of_policy(error: InvalidDefinition, filename: str | None) -> InvalidDefinition:
-    """Lines and columns only where there is a file to look into; else the flag is named."""
+    """Returns the error without lines and columns if there is no file. Its findings then name the flag `--policy`."""
     if filename is not None:
         return error
     return InvalidDefinition([Finding(one.message, path=one.path, file="--policy") for one in error.findings])
@@ -123,7 +123,7 @@ def _policy_of_step(text: str, filename: str | None, step: str | None) -> AskedP
     policies = policies_of(workflow, server_retry)
     if step is None and len(policies) > 1:
         raise UsageError(
-            f"{filename or '--policy'}: a workflow of {len(policies)} steps: say whose policy is meant",
+            f"{filename or '--policy'}: the workflow has {len(policies)} steps: name the step whose policy decides",
             remedy=f"--step with one of {', '.join(list(policies)[:20])}",
         )
     if step is not None and step not in policies:
@@ -137,11 +137,11 @@ def _policy_of_step(text: str, filename: str | None, step: str | None) -> AskedP
 # -- the outcome
 
 _ENDS = tuple(status for status in get_args(OutcomeStatus) if status != "accepted")
-"""What is accepted has not ended: there is nothing to decide."""
+"""Statuses of outcomes about which something is decided. An accepted attempt has not ended."""
 
 
 _NO_FACTS = ("status", "result", "after", "usage")
-"""Keys of an outcome that are no facts of a failure."""
+"""Keys of an outcome that are not facts of a failure."""
 
 
 def read_outcome(given: str) -> Outcome:
@@ -150,7 +150,7 @@ def read_outcome(given: str) -> Outcome:
     if "status" not in values:
         raise UsageError(f"--outcome: `status` is missing: one of {', '.join(_ENDS)}")
     facts = {name: value for name, value in values.items() if name not in _NO_FACTS}
-    # Of a snooze, `retry_after` can only mean when to run again.
+    # For a snooze, `retry_after` can only mean the time until the next run.
     after = values.get("after", values.get("retry_after") if values["status"] == "snoozed" else None)
     return Outcome(
         status=values["status"],

@@ -1,4 +1,4 @@
-"""The ledger that `tenax decide` is asked with: as people give it, or as a recorded decision has it."""
+"""Reads the ledger for `tenax decide`: as people write it, or as a recorded decision has it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tenax.policy.retry.ledger import forgiven_classes, is_exempted
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntries:
-    """The ledger as people give it. It has the attempt that has just ended; the decision starts from the one before it."""
+    """Holds the ledger as people write it. It includes the attempt that has just ended; a decision starts without it."""
 
     attempts: int = 1
     by_class: Mapping[str, int] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class LedgerEntries:
     number: int | None = None
 
     def attempt(self, before: Ledger) -> int:
-        """Returns the number of the attempt. Unless it is given, each attempt so far counts, whatever it came to."""
+        """Returns the number of the attempt. Unless it is given, it follows the number of all earlier attempts."""
         so_far = before.counted + before.exempted + before.snoozes + before.polls
         return self.number if self.number is not None else so_far + 1
 
     def before(self, policy: Policy, failure: Failure | None, matched: int | None = None) -> Ledger:
-        """Returns the ledger without this attempt: one fewer of all, of its class, and of the rule that it ended in.
+        """Returns the ledger without this attempt: one attempt fewer in all, in its class, and in the rule that matched it.
 
-        What `infra_attempts` forgave follows from the classes.
+        The number of attempts that `infra_attempts` exempted follows from the classes.
         """
         by_class = dict(self.by_class)
         if failure is not None and by_class.get(failure.failure_class):
@@ -75,13 +75,13 @@ class LedgerEntries:
         )
 
     def priced(self, outcome: Outcome) -> Outcome:
-        """Returns the outcome without a cost if the ledger gives one: that includes this attempt's already."""
+        """Returns the outcome without its cost if the ledger has one, which already includes this attempt."""
         return outcome if self.cost is None else replace(outcome, usage=Usage(cost_usd=0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLedger:
-    """The ledger as a recorded decision has it in `before`: without the attempt that has just ended."""
+    """Holds the `before` ledger of a recorded decision: without the attempt that has just ended."""
 
     ledger: Ledger
     number: int | None = None
@@ -97,7 +97,7 @@ class StoredLedger:
 
 
 def _rules_by_class(policy: Policy, by_class: Mapping[str, int], exempted: int) -> dict[str, int]:
-    """Returns how many attempts ended in each rule, as far as their classes tell. Forgiven ones are in no rule's count."""
+    """Returns the number of attempts that each rule matched, as far as their classes tell. Exempted attempts are not included."""
     counts: dict[str, int] = {}
     for name, count in by_class.items():
         index = next((str(n) for n, rule in enumerate(policy.rules) if name in rule.on), None)
@@ -114,7 +114,7 @@ def _less_one(by_rule: Mapping[str, int], matched: int | None) -> dict[str, int]
 
 
 def read_ledger(given: str | None) -> LedgerEntries | StoredLedger:
-    """Reads the ledger. The key `counted` is only in one that was stored."""
+    """Reads the ledger. Only a recorded ledger has the key `counted`."""
     if given is None:
         return LedgerEntries()
     body = read_object(given, "--ledger")
@@ -136,4 +136,4 @@ _STORED_LEDGER: Readers = {
     **readers_of(Ledger, integers=whole_from_zero, special=_SPECIAL),
     "attempt": ("number", whole_from_zero),
 }
-"""As `Ledger.as_dict` writes it, and the number of the attempt."""
+"""The keys of `Ledger.as_dict`, and the number of the attempt."""

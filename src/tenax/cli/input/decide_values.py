@@ -1,4 +1,4 @@
-"""Readers of the JSON that `tenax decide` is asked with. Each raises ValueError with what it expected."""
+"""Reads the JSON values for `tenax decide`. Each reader raises a ValueError that says what it expected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_object(given: str, flag: str) -> dict[str, Any]:
 
 
 def read_keys(body: Mapping[str, Any], fields: Readers, flag: str) -> dict[str, Any]:
-    """The values by their names inside. null is as good as not given."""
+    """Returns the values by their internal names. A null counts as absent."""
     values: dict[str, Any] = {}
     for key, value in body.items():
         if key not in fields:
@@ -149,7 +149,7 @@ def texts(value: Any) -> tuple[str, ...]:
 
 
 def retry_after(value: Any) -> float:
-    """As the header has it (seconds or a date), or as a duration."""
+    """Reads a `Retry-After`: seconds or a date as in the header, or a duration."""
     if isinstance(value, str) and (seconds := parse_retry_after(value, datetime.now(UTC))) is not None:
         return seconds
     seconds = parse_duration(value)

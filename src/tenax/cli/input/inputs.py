@@ -1,4 +1,4 @@
-"""What people hand to a command: files, JSON and `k=v` pairs, each refused in words where it cannot be read."""
+"""Reads files, JSON and `NAME=VALUE` pairs that people give to commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenax.sdk import files
 from tenax.sdk.files import DefinitionFile, decode_text, folder_of
 
 STDIN = "/dev/stdin"
-"""What `-` becomes on the way in (see `boundary`)."""
+"""The path that replaces the argument `-` (see `tenax.cli.errors`)."""
 STDIN_SHOWN = "<stdin>"
 
 
@@ -24,7 +24,7 @@ def read_definition(name: str) -> DefinitionFile:
 
 
 def definition_of(content: bytes, name: str) -> DefinitionFile:
-    """The files beside one from stdin are those of the working folder."""
+    """Returns the definition. For a definition from stdin, other files are searched in the working folder."""
     text = decode_text(content, name)
     if name == STDIN:
         return DefinitionFile(text, STDIN_SHOWN, str(Path.cwd()))
@@ -32,12 +32,12 @@ def definition_of(content: bytes, name: str) -> DefinitionFile:
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file, or of stdin."""
-    return sys.stdin.buffer.read(files.LARGEST_FILE) if name == STDIN else files.read_bytes(name)
+    """Reads a file or stdin."""
+    return sys.stdin.buffer.read(files.MAX_FILE_SIZE) if name == STDIN else files.read_bytes(name)
 
 
 def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:
-    """The inputs of an execution: those of the file, then each `k=v`, where v is JSON if it parses, else text."""
+    """Returns the inputs of an execution: those of the file, then each `NAME=VALUE`. VALUE is JSON if it parses, else text."""
     inputs = _inputs_of_file(file) if file else {}
     seen: set[str] = set()
     for pair in pairs:
@@ -69,7 +69,7 @@ def json_or_text(value: str) -> Any:
 
 
 def parse_json(text: str, what: str) -> Any:
-    """`what` names the place in a message: `--outcome`, or a file."""
+    """Parses JSON. `what` names its source in messages, such as `--outcome` or a file."""
     try:
         return _loads(text)
     except json.JSONDecodeError as error:
@@ -81,7 +81,7 @@ def parse_json(text: str, what: str) -> Any:
 
 
 def _loads(text: str) -> Any:
-    """JSON as the standard has it: no NaN, and no number that is none."""
+    """Parses JSON as the standard defines it, without NaN and infinity."""
     return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
 
 

@@ -1,4 +1,4 @@
-"""What is said where a unique key leads to an execution that was there before."""
+"""Describes the conflict if a unique key belongs to an earlier execution."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tenax.errors import TenaxError
 from tenax.model.wire import Submission
 
 
-def known_key(submission: Submission, execution: Mapping[str, Any], *, then: str) -> str:
-    """`then` is what follows from it. That the execution has another input than the one given now is said too."""
+def key_conflict_text(submission: Submission, execution: Mapping[str, Any], *, then: str) -> str:
+    """Returns the message. `then` says what follows. It also mentions if the execution has another input than the one given now."""
     words = f"execution {execution['id']} has this key already: {then}"
     if _with_defaults(submission) != execution["input"]:
         words += f"\n  the input given now is not the one it runs with: {one_line(execution['input'])}"
@@ -20,7 +20,7 @@ def known_key(submission: Submission, execution: Mapping[str, Any], *, then: str
 
 
 def _with_defaults(submission: Submission) -> dict[str, Any]:
-    """The input as the server completes it. A file that cannot be read here is compared as it was given."""
+    """Returns the input with its defaults, as the server completes it. If the file cannot be read here, returns it unchanged."""
     from tenax.model.parse.parse import check_input
     from tenax.policy.check import load_workflow
 

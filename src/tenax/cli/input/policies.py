@@ -1,4 +1,4 @@
-"""The policies of a workflow as a server with the settings of this machine resolves them."""
+"""Resolves the policies of a workflow as a server with the settings of this machine does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenax.settings import Settings, load_settings
 
 
 def default_retry(settings: Settings | None = None) -> Patch | None:
-    """The server's default policy by this machine's settings: what a server here would resolve with."""
+    """Returns the server's default policy from the settings of this machine."""
     settings = settings or load_settings()
     return retry_of_settings(settings.retry, settings.sources.get("retry", "the setting retry"))
 

@@ -1,4 +1,4 @@
-"""What `tenax up` tells the server when a worker of its own dies: which life has ended."""
+"""Tells the server which life of a worker has ended, when a worker of `tenax up` dies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import uuid4
 from tenax.errors import TenaxError
 from tenax.model.wire import EndedLife
 
-TELL_SECONDS = 5.0  # for telling the server; the worker starts again after that at the latest
+TELL_SECONDS = 5.0  # for telling the server that a worker died, before the worker starts again
 
 
-class Lives:
-    """The lives that a supervisor gives to one worker, one for each start."""
+class WorkerLives:
+    """Gives one worker a new life (a UUID) at each start."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
@@ -25,9 +25,9 @@ class Lives:
         return self._life
 
     async def end(self, tell: Callable[[EndedLife], Awaitable[int]]) -> int:
-        """Tells the server that the process has died. Returns how many leases were lost with it.
+        """Tells the server that the process has died. Returns the number of leases that it lost.
 
-        Where the server cannot be told, nothing is lost but time: the leases run out by themselves.
+        If the server cannot be reached, the leases expire by themselves later.
         """
         if self._life is None:
             return 0

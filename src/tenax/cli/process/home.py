@@ -1,4 +1,4 @@
-"""The folder of the embedded database: whoever makes a new one is told so, since a mistyped home looks like lost data."""
+"""Announces a new embedded database, since a mistyped home would look like lost data."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tenax.settings import Settings
 
 
-def tell_of_new_database(settings: Settings) -> None:
-    """To be called before the database is opened. On stderr: stdout belongs to what was asked for."""
+def announce_new_database(settings: Settings) -> None:
+    """Says on stderr that a new database will be made, if so. Call it before the database is opened."""
     if settings.database_url:
         return
     from tenax.store.embedded.server import EmbeddedPostgres
 
-    with contextlib.suppress(Unreachable):  # then opening it says what is wrong
+    with contextlib.suppress(Unreachable):  # opening the database reports the problem
         if EmbeddedPostgres(settings.home).status().data is None:
             say(f"making a new database in {settings.home}", stream=sys.stderr)

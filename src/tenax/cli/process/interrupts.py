@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, counted: the first one asks or drains, the second one goes at once."""
+"""Counts Ctrl-C and SIGTERM: the first one asks or drains, and the second one ends at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 
 class Interrupts:
-    """How often this process was asked to stop. Use it as `with interrupts.caught():` inside a running loop."""
+    """Counts how often this process was asked to stop. Use it as `with interrupts.caught():` inside a running loop."""
 
     def __init__(self, *, on_third: Callable[[], None] | None = None) -> None:
         self.first = asyncio.Event()
@@ -30,7 +30,7 @@ class Interrupts:
     @contextlib.contextmanager
     def caught(self, signals: Sequence[signal.Signals] = STOPPING) -> Iterator[Interrupts]:
         loop = asyncio.get_running_loop()
-        # Under `nohup` SIGHUP is ignored, and stays so.
+        # `nohup` makes the process ignore SIGHUP, and it stays ignored.
         signals = [n for n in signals if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
         for number in signals:
             loop.add_signal_handler(number, self._heard, number)
@@ -41,7 +41,7 @@ class Interrupts:
                 loop.remove_signal_handler(number)
 
     def forget(self) -> None:
-        """The question was answered with `go on`: the next signal is a first one again."""
+        """Counts the next signal as the first again, after the question was answered with `go on`."""
         self.first.clear()
         self.second.clear()
 
@@ -56,7 +56,7 @@ class Interrupts:
 
 
 async def typed_line(prompt: str) -> str | None:
-    """One line from the terminal, or None at its end; without a thread that could not be ended while it waits."""
+    """Reads one line from the terminal. Returns None at its end. Uses no thread, since a waiting thread could not be ended."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str | None] = loop.create_future()
     stdin = sys.stdin.fileno()

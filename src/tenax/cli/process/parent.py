@@ -1,4 +1,4 @@
-"""A child and its supervisor: it does not outlive one that was killed with -9, and says when it is ready."""
+"""Connects a child process to its supervisor: it ends if the supervisor was killed, and says when it is ready."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import signal
 import sys
 from collections.abc import Callable
 
-from tenax.private_variables import unpack
+from tenax.credentials.private_variables import unpack
 
 SUPERVISOR = "TENAX_SUPERVISOR_PID"
 READY_PIPE = "TENAX_READY_PIPE"
 PRIVATE_PIPE = "TENAX_PRIVATE_PIPE"
-"""Set where the private variables of the child come through its stdin. In its environment others could read them."""
+"""Set if the child gets its private variables through stdin. Other processes could read them in its environment."""
 LIFE = "TENAX_WORKER_LIFE"
 _PR_SET_PDEATHSIG = 1
 
@@ -25,25 +25,23 @@ def environment_for_child(ready_pipe: int | None = None) -> dict[str, str]:
 
 
 def given_life() -> str | None:
-    """Returns the life that the supervisor has given to this worker. The variable goes no further."""
+    """Returns the life that the supervisor gave to this worker, and removes the variable from the environment."""
     return os.environ.pop(LIFE, None)
 
 
 def under_supervision() -> Callable[[], None]:
-    """Called first thing in a process that may be a child. Returns what to call when it is ready.
+    """Connects to the supervisor, if there is one. Call it first in a process. Returns a function to call when the process is ready.
 
-    The variables go no further: what the child itself starts is its own affair.
+    The variables are removed from the environment, so that the processes that the child starts do not inherit them.
     """
     supervisor, pipe = os.environ.pop(SUPERVISOR, ""), os.environ.pop(READY_PIPE, "")
     private = os.environ.pop(PRIVATE_PIPE, "")
     if not supervisor.isdigit():
         return lambda: None
-    logging.getLogger(
-        "tenax.settings"
-    ).disabled = True  # the supervisor has said what is wrong with the variables
+    logging.getLogger("tenax.settings").disabled = True  # the supervisor has reported wrong settings already
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != int(supervisor):  # it died before the line above
+    if os.getppid() != int(supervisor):  # the supervisor died before the call above
         os._exit(1)
     if private:
         unpack(sys.stdin.buffer.read())

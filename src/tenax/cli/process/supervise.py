@@ -1,4 +1,4 @@
-"""Keeps child processes running: starts them, starts them again when they die, stops them in order."""
+"""Keeps child processes running: starts them, restarts them when they die, and stops them in order."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from dataclasses import dataclass
 
 from tenax.cli.errors import USAGE
 from tenax.cli.process.parent import environment_for_child
+from tenax.credentials.private_variables import is_private, pack, without_private
 from tenax.errors import Unreachable
-from tenax.private_variables import is_private, pack, without_private
 
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 10.0
+FIRST_PAUSE = 0.2  # seconds before the first restart
+MAX_PAUSE = 10.0  # seconds between restarts, at most
 STEADY_SECONDS = 20.0
-"""A child that lived this long is restarted as if for the first time."""
+"""Seconds after which a child counts as steady. Its next restart has the first pause again."""
 
 Environment = Callable[[], Awaitable[Mapping[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class ChildPlan:
-    """A child as it is to be started, each time anew."""
+class ProcessPlan:
+    """Says how a child is started, each time anew."""
 
     name: str
     arguments: Sequence[str]
-    """Of `tenax`."""
+    """The arguments of `tenax`."""
     does: str
     environment: Environment
-    """What is added to our own, asked for at each start."""
+    """Returns the variables that are added to the environment at each start."""
     on_death: Callable[[], Awaitable[None]] | None = None
     """Called after each end with an exit code other than 0, before the next start."""
 
 
 class ChildFailed(Exception):
-    """A child ended in a way that starting it again cannot help."""
+    """A child ended for a reason that a restart does not remove."""
 
     def __init__(self, name: str, code: int) -> None:
         super().__init__(f"{name} ended with exit code {code}")
@@ -47,19 +47,19 @@ class ChildFailed(Exception):
         self.code = code
 
 
-class Child:
-    """One process after another, of the same plan."""
+class ChildProcess:
+    """Runs one process after another with the same plan."""
 
-    def __init__(self, plan: ChildPlan, say: Callable[[str], None]) -> None:
+    def __init__(self, plan: ProcessPlan, say: Callable[[str], None]) -> None:
         self.plan = plan
         self.process: asyncio.subprocess.Process | None = None
         self.stopping = False
         self.ready = asyncio.Event()
-        """Set when it first says that it is ready to serve."""
+        """Set when the child first says that it is ready."""
         self._say = say
 
     async def keep(self, fatal: Callable[[int], bool]) -> None:
-        """Runs it for ever; `fatal` says of an exit code that another start would end the same way."""
+        """Keeps the child running. `fatal` returns whether a restart after this exit code would be useless."""
         pause = FIRST_PAUSE
         while True:
             started = time.monotonic()
@@ -79,10 +79,10 @@ class Child:
             pause = FIRST_PAUSE if time.monotonic() - started > STEADY_SECONDS else pause
             self._say(f"{self.plan.name} {ended}; starting it again in {pause:g}s")
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, MAX_PAUSE)
 
     async def stop(self, patience: float, at_once: asyncio.Event) -> None:
-        """SIGTERM, and SIGKILL when its time is up. `at_once` sends a second SIGTERM: the child stops waiting for its work."""
+        """Sends SIGTERM, and SIGKILL after `patience` seconds. `at_once` sends a second SIGTERM: the child then drops its work."""
         self.stopping = True
         if self.process is None or self.process.returncode is not None:
             return
@@ -104,8 +104,8 @@ class Child:
         own = {**os.environ, **await self.plan.environment()}
         private = {name: value for name, value in own.items() if is_private(name)}
         with self._ready_pipe() as pipe:
-            # -P: no file of the working folder takes the place of a module. A session of its own: Ctrl-C at the
-            # terminal reaches the supervisor alone, which then stops its children in order.
+            # -P prevents files of the working folder from shadowing modules. In a session of its own, the child gets no
+            # Ctrl-C of the terminal: only the supervisor gets it, and stops its children in order.
             self.process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "tenax", *self.plan.arguments),
                 env={**without_private(own), **environment_for_child(pipe)},
@@ -122,7 +122,7 @@ class Child:
 
     @contextlib.contextmanager
     def _ready_pipe(self) -> Iterator[int]:
-        """The end of a pipe for the child to write to. Ours is closed when it has spoken, or has ended without a word."""
+        """Gives the end of a pipe on which the child says that it is ready. The other end is closed when it has, or has ended."""
         ours, childs = os.pipe()
         loop = asyncio.get_running_loop()
 
@@ -149,11 +149,11 @@ class Child:
 
 
 def never_by_itself(code: int) -> bool:
-    """Exit code 2 is a mistake of the person's: a module that is not there, a wrong setting."""
+    """Returns whether an exit code says that the user must correct something, such as a missing module or a wrong setting."""
     return code == USAGE
 
 
 def _how(code: int) -> str:
     if code == 0:
-        return "ended in good order (it was drained, or asked to stop)"
+        return "ended normally (it was drained, or asked to stop)"
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -1,4 +1,4 @@
-"""One event as one line of plain text: what `run` prints where there is no terminal to draw on."""
+"""Describes each event in one line of plain text. `run` prints these lines if there is no terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from tenax.cli.flags import Where
+from tenax.cli.flags import TargetFlags
 from tenax.cli.output import one_line
 from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
 from tenax.model.durations import format_duration
@@ -32,7 +32,7 @@ _WHY_NOT = {
     "step_ended": "the step is over",
     "hold_expired": "it was held for too long",
 }
-"""Why there is no retry, by the rule of the decision: `explain` has the whole sentence."""
+"""Why there is no retry, by the rule of the decision. `explain` prints the whole sentence."""
 _WHY_HELD = {
     "poison": "it has cost several workers their lease",
     "hold": "the fleet's controls keep it back",
@@ -45,14 +45,17 @@ _INSTEAD = {
 _HANDED_BACK = {"draining": "its worker is stopping", "no_handler": "its worker has no handler for it"}
 
 
-class Teller:
-    """Tells the events of one execution in their order. It remembers how many attempts counted: no single event says so."""
+class EventWording:
+    """Describes the events of one execution in their order.
+
+    It remembers how many attempts counted, since a single event does not say so.
+    """
 
     def __init__(self) -> None:
         self._counted: dict[tuple[str | None, int | None, bool], int] = {}
 
     def words(self, event: Event) -> str:
-        """What happened, in the words of the vocabulary; step, item and time are the caller's to print."""
+        """Returns what happened. The caller prints step, item and time."""
         compensates = is_of_compensation(event)
         whose = (event.step, event.item, compensates)
         after = event.data.get("decision", {}).get("after")
@@ -67,7 +70,7 @@ def is_of_compensation(event: Event) -> bool:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """By their time: steps that run side by side are written down in whatever order their transactions end."""
+    """Sorts events by their time. The events of parallel steps are recorded in the order in which their transactions end."""
     return sorted(events, key=lambda event: (moment(event.at), event.seq))
 
 
@@ -84,7 +87,7 @@ def _words(event: Event, counted: int) -> str:
             "action_error" | "lease_expired" | "queue_expired" | "action_not_completed" | "compensation_error"
         ):
             return f"attempt {number} failed: {failure_words(data.get('failure'))}"
-        case "action_snoozed" if data.get("failure"):  # past the limit, as version 0.1 wrote it
+        case "action_snoozed" if data.get("failure"):  # a snooze beyond the limit, as version 0.1 recorded it
             return f"attempt {number} failed: {failure_words(data['failure'])}"
         case "action_snoozed":
             return f"attempt {number} asked to be run later (not counted)"
@@ -104,7 +107,7 @@ def _words(event: Event, counted: int) -> str:
 
 
 def _end_words(kind: str, data: Mapping[str, Any]) -> str | None:
-    """How a step, an item or a compensation ended."""
+    """Describes how a step, an item or a compensation ended. Returns None for other events."""
     match kind:
         case "step_retry_exhausted":
             return f"attempts are used up: {data.get('attempts')} of {data.get('max_attempts')}"
@@ -143,7 +146,7 @@ def _failed_for_good(data: Mapping[str, Any]) -> str:
 
 
 def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
-    """What concerns the worker, a person or the execution as a whole."""
+    """Describes events of workers, of people and of the whole execution."""
     match kind:
         case "lease_released":
             reason = str(data.get("reason"))
@@ -176,7 +179,7 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
 
 
 def _plain(kind: str) -> str:
-    """The name of an event that says all: `item completed`, `execution paused`, `enqueued`."""
+    """Returns the name of an event as its description: `item completed`, `execution paused`, `enqueued`."""
     return kind.removeprefix("step_").removeprefix("compensation_").replace("_", " ")
 
 
@@ -185,22 +188,22 @@ def counted_items(count: int) -> str:
 
 
 def vary_words(vary: Mapping[str, Any] | None) -> str:
-    """Behind an attempt whose inputs an entry of `vary` changed."""
+    """Returns a note that an entry of `vary` changed the inputs of an attempt, or an empty text."""
     return f" (vary {vary.get('entry')}: {one_line(vary.get('override'), 100)})" if vary else ""
 
 
 def called_back(ended: Mapping[str, Any]) -> str:
-    """Behind the end of an attempt that the callee reported, perhaps after it had been given up."""
+    """Returns a note that the callee reported the end of an attempt, or an empty text."""
     return " (by callback)" if ended.get("via") == "callback" else ""
 
 
 def instead(on_failure: str | None) -> str:
-    """Behind a failure that something else stands in for."""
+    """Returns a note that `on_failure` replaces a failure, or an empty text."""
     return f" (on_failure: {_INSTEAD.get(on_failure, on_failure)})" if on_failure else ""
 
 
 def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> str:
-    """What an attempt waits for that nobody works on."""
+    """Describes what an attempt waits for while no worker runs it."""
     by = f", until {waiting['deadline_at']}" if waiting.get("deadline_at") else ""
     match waiting["for"]:
         case "sleep":
@@ -218,9 +221,9 @@ def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> st
 
 
 def how_to_answer(
-    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: Where
+    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: TargetFlags
 ) -> str:
-    """The command that lets go on what waits for a person; nothing where none does."""
+    """Returns the command that answers a wait for a person. Returns an empty text for other waits."""
     match waiting["for"]:
         case "signal":
             return f"send it: {where.command('signal', execution_id, waiting.get('signal'))}"
@@ -241,36 +244,39 @@ def failure_words(failure: Mapping[str, Any] | None) -> str:
 
 
 def in_step(failure: Mapping[str, Any] | None) -> str:
-    """` in step fetch`, where the failure of an execution is that of a step."""
+    """Returns ` in step fetch` if the failure of an execution is that of a step, else an empty text."""
     return f" in step {failure['step']}" if failure and failure.get("step") else ""
 
 
 def kept_from(execution_id: int | None) -> str:
-    """Behind the state of a step that a retry took over from the execution it retries."""
+    """Returns a note that a retry kept the result of the step from the execution that it retries, or an empty text."""
     return f" (kept from execution {execution_id})" if execution_id else ""
 
 
 def why_not(rule: str | None, limit: int | None = None) -> str:
-    """Why a failure is not retried, in a few words; nothing where there was no decision."""
+    """Returns why a failure is not retried. Returns an empty text if there was no decision."""
     if rule == "attempts_exhausted" and limit == 1:
         return "the limit is 1 attempt"
     return _WHY_NOT.get(rule, rule) if rule else ""
 
 
 def why_held(rule: str | None) -> str:
-    """Why a retry does not come by itself, in a few words."""
+    """Returns why a retry is held."""
     return _WHY_HELD.get(rule, rule) if rule else ""
 
 
 def attempt_of(number: int | None, limit: int | None, counted: int) -> str:
-    """`2 of 3`. Attempts that do not count (snoozed, handed back, forgiven) have numbers too: then both are said."""
+    """Returns the attempt, such as `2 of 3`.
+
+    If earlier attempts did not count (snoozed, handed back or exempted), returns the number and the count.
+    """
     if limit is None:
         return f"{number}"
     return f"{number} of {limit}" if number == counted else f"{number} (counted: {counted} of {limit})"
 
 
 def duration(seconds: float) -> str:
-    """For people: no more than three digits that matter."""
+    """Formats a duration with at most three significant digits."""
     if not 0 < seconds < 60:
         return format_duration(seconds)
     return format_duration(round(seconds, 2 - math.floor(math.log10(seconds))))
@@ -281,7 +287,7 @@ def moment(text: str) -> datetime:
 
 
 def seconds_between(begin: str, end: str) -> float:
-    """Between two times of the database's clock, to the millisecond. A clock that was set back gives no negative time."""
+    """Returns the seconds between two times of the database, to the millisecond. Never negative, even if the clock was set back."""
     return max(round((moment(end) - moment(begin)).total_seconds(), 3), 0.0)
 
 

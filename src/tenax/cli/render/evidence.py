@@ -1,4 +1,4 @@
-"""What a failed attempt left behind: the end of its traceback, and of what it wrote to stderr."""
+"""Prints the details of a failed attempt: the ends of its traceback and of its stderr."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _HEAD = frozenset({"class", "reason", "message", "step", "attempts", *_TEXTS})
 
 
 def last_lines(failure: Mapping[str, Any], *, whole: str) -> list[str]:
-    """The last lines of each text, indented; `whole` is the command that prints all of it.
+    """Returns the last lines of each text, indented. `whole` is the command that prints all of it.
 
-    One line that the message has already is not said twice.
+    A text of one line that the message already contains is left out.
     """
     lines: list[str] = []
     for name, title in _TEXTS.items():
@@ -32,7 +32,7 @@ def last_lines(failure: Mapping[str, Any], *, whole: str) -> list[str]:
 
 
 def everything(failure: Mapping[str, Any]) -> Iterator[str]:
-    """All of the evidence: the facts, one on a line, then the texts."""
+    """Yields all details: the facts, one in each line, then the texts."""
     for name, value in failure.items():
         if name not in _HEAD and value is not None:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""The executions that an execution started, and those that they started, as an indented list."""
+"""Prints the executions below an execution as an indented list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def has_children(execution: Mapping[str, Any]) -> bool:
 
 
 def family_lines(tree: Member, now: str) -> Iterator[Text]:
-    """Below the execution itself, a line for each descendant; without recursion, however deep they go."""
+    """Yields a line for each descendant of the execution. Does not recurse, since the tree may be deep."""
     waiting: list[tuple[int, Member | int]] = _below(tree, 0)
     while waiting:
         level, member = waiting.pop()
@@ -31,7 +31,7 @@ def family_lines(tree: Member, now: str) -> Iterator[Text]:
 
 
 def _below(member: Member, level: int) -> list[tuple[int, Member | int]]:
-    """The children, the first one last: it is taken first."""
+    """Returns the children in reverse order, since the last one of the list is taken first."""
     more: list[tuple[int, Member | int]] = [(level, member["more"])] if member.get("more") else []
     return [*more, *((level, child) for child in reversed(member["children"]))]
 

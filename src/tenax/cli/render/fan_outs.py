@@ -1,17 +1,19 @@
-"""Fan-outs in words: how many of their items are how far."""
+"""Describes fan-outs by the number of their items in each state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 SHOWN_ITEMS = 20
-"""A fan-out of no more is shown item by item, and of a larger one no more failed items are named."""
+"""Items up to which a fan-out is shown item by item. For a larger one, at most so many failed items are named."""
 _OTHERS = ("running", "accepted", "retrying", "held", "queued", "waiting", "cancelled")
 
 
 def counts_words(items: Mapping[str, int], status: str, tolerated: int | None = None) -> str:
-    """`9,998 of 10,000 items done, 2 failed (tolerated), 3 retrying`. `status` is the step's: in one that failed, no
-    failure was tolerated; else `tolerated` were, or all where their number is not known.
+    """Returns a text such as `9,998 of 10,000 items done, 2 failed (tolerated), 3 retrying`.
+
+    `status` is that of the step: if it failed, no failure was tolerated. Otherwise `tolerated` failures were, or all if it is
+    None.
     """
     total = items["total"]
     if not total:
@@ -30,7 +32,7 @@ def _tolerated(failed: int, tolerated: int | None) -> str:
 
 
 def compensation_words(items: Mapping[str, int]) -> str:
-    """`2 of 3 items undone, 1 failed`."""
+    """Returns a text such as `2 of 3 items undone, 1 failed`."""
     total = items["total"]
     parts = [f"{items.get('completed', 0):,} of {total:,} item{'s' if total != 1 else ''} undone"]
     rest = ("failed", "running", "retrying", "held", "queued", "pending", "cancelled")

@@ -1,4 +1,4 @@
-"""The workers as a table, as wide as there is room for."""
+"""Prints the workers as a table that fits the width of the terminal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Worker = Mapping[str, Any]
 
 HEALTH_STYLES = {"healthy": "green", "degraded": "yellow", "unhealthy": "bold red"}
 STATE_STYLES = {"active": "", "paused": "magenta", "draining": "magenta", "gone": "dim"}
-_LONGEST = 40
+_MAX_LENGTH = 40
 _NUMBERS = ("slots", "busy", "failures", "rate", "heartbeat")
 _FIRST_TO_GO = ("version", "runtimes", "queues", "labels", "slots", "rate")
-"""What is left out where there is no room, in this order: `workers show` has it all."""
+"""The columns that are left out if there is no room, in this order. `workers show` prints them all."""
 
 
 def _names(names: Sequence[str]) -> Text:
-    return Text(one_line(", ".join(names), _LONGEST))
+    return Text(one_line(", ".join(names), _MAX_LENGTH))
 
 
 def health_text(worker: Worker) -> Text:
-    """Of one that is gone, what it was found last says nothing."""
+    """Returns the health of a worker. The last health of a worker that is gone has no meaning."""
     if worker["state"] == "gone":
         return Text("-", style="dim")
     return Text(health_words(worker), style=HEALTH_STYLES.get(worker["health"], ""))
@@ -46,25 +46,25 @@ _CELLS: Mapping[str, Callable[[Worker], Text]] = {
     "failures": lambda w: Text(str(w["failures"]), style="red" if w["failures"] else ""),
     "rate": lambda w: Text(share(w["failure_rate"])),
     "heartbeat": lambda w: Text(short_duration(w["heartbeat_age"])),
-    "version": lambda w: Text(one_line(w["version"] or "-", _LONGEST)),
+    "version": lambda w: Text(one_line(w["version"] or "-", _MAX_LENGTH)),
 }
 
 
-def telling(found: Sequence[Worker]) -> list[tuple[str, ...]]:
-    """All that a table says but the age of the heartbeats, which is never the same twice."""
+def change_key(found: Sequence[Worker]) -> list[tuple[str, ...]]:
+    """Returns the texts of the table without the ages of heartbeats, which change all the time."""
     titles = [title for title in _CELLS if title != "heartbeat"]
     return [tuple(_told(title, worker) for title in titles) for worker in found]
 
 
 def _told(title: str, worker: Worker) -> str:
-    """A silent worker is told of once, not for each second of its silence."""
+    """Returns the text of a cell. For a silent worker it leaves out the seconds of its silence, which change all the time."""
     if title == "health" and worker["health_column"] == "heartbeat_age":
         return str(worker["health"])
     return _CELLS[title](worker).plain
 
 
 class FleetTable:
-    """A row for each worker."""
+    """Is a table with a row for each worker."""
 
     def __init__(self, found: Sequence[Worker]) -> None:
         self._found = found
@@ -80,7 +80,7 @@ class FleetTable:
             table = self._table(left_out)
         yield table
         if for_room := left_out[unlabelled:]:
-            yield Text(f"left out, for want of room: {', '.join(for_room)}", style="dim")
+            yield Text(f"left out, for lack of room: {', '.join(for_room)}", style="dim")
 
     def _table(self, left_out: Sequence[str]) -> Table:
         titles = [title for title in _CELLS if title not in left_out]

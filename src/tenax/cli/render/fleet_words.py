@@ -1,4 +1,4 @@
-"""Workers in words: how healthy they are and why, and what happened to them."""
+"""Describes workers: their health with its reason, and their events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ACTIONS = {
 
 
 def health_words(worker: Worker) -> str:
-    """`unhealthy: 10 failures in a row`."""
+    """Returns the health with its reason, such as `unhealthy: 10 failures in a row`."""
     column, health = worker["health_column"], str(worker["health"])
     if health == "healthy" or column is None:
         return health
@@ -47,29 +47,29 @@ def _deciding(column: str, worker: Worker) -> str:
 
 
 def _own_reason(worker: Worker) -> str:
-    """What a worker that finds itself sick has seen, by the numbers that it reports along."""
+    """Returns why a worker reports itself as unhealthy, from the numbers in its report."""
     said = worker["reported"] or {}
     if said.get("overdue", 0) >= worker["slots"]:
         return f"{counted(said['overdue'], 'thread')} that timed out hold all its slots"
     if said.get("queue_depth", 0) > worker["slots"]:
         return f"{counted(said['queue_depth'], 'item')} in hand"
-    return "its event loop comes late: overload_lag"
+    return "its event loop is late: overload_lag"
 
 
 def counted(number: int, what: str) -> str:
-    """`1 item`, `2 items`."""
+    """Returns a number with its noun: `1 item`, `2 items`."""
     return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def state_words(worker: Worker) -> str:
-    """Its state; a drain by the server itself, which lasts, is another than one that ends with the process."""
+    """Returns the state of a worker. A drain by the server is named, since it lasts over restarts of the worker."""
     if worker["state"] == "draining" and worker["state_actor"] == SERVER_ACTOR:
         return "drained by the server"
     return str(worker["state"])
 
 
 def column_words(column: str | None, value: Any) -> str:
-    """What a column says with this value, in a few words."""
+    """Describes a column of the health with its value."""
     match column:
         case "heartbeat_age":
             return f"silent for {short_duration(value)}"
@@ -88,21 +88,21 @@ def column_words(column: str | None, value: Any) -> str:
 
 
 def share(value: float | None) -> str:
-    """`30%`; nothing is known where it is None."""
+    """Returns a share such as `30%`, or `-` if it is not known."""
     return "-" if value is None else f"{100 * value:.0f}%"
 
 
 def short_duration(seconds: float) -> str:
-    """To the second: such times are looked at again and again."""
+    """Formats a duration to the second."""
     return format_duration(max(round(seconds), 0))
 
 
 def fleet_event_words(kind: str, data: Data) -> str | None:
-    """What happened to a worker; None where the event is of something else."""
+    """Describes an event of a worker. Returns None for other events."""
     match kind:
         case "worker_registered":
             version = f", version {data['version']}" if data.get("version") else ""
-            instead = ", in the place of a life that was not over" if data.get("took_over") else ""
+            instead = ", and replaced an earlier process that had not ended" if data.get("took_over") else ""
             slots = counted(data.get("slots", 1), "slot")
             return f"registered with {slots} for {', '.join(data.get('queues', ()))}{version}{instead}"
         case "worker_lost":
@@ -121,14 +121,14 @@ def fleet_event_words(kind: str, data: Data) -> str | None:
 
 
 def is_of_worker(data: Data) -> bool:
-    """Whether what an operator did was done to a worker."""
+    """Returns whether an operator's action concerned a worker."""
     return data.get("action") in _ACTIONS
 
 
 def _changed(data: Data) -> str:
     column = data.get("column")
     because = f": {column_words(column, data.get('value'))}" if column and data.get("to") != "healthy" else ""
-    floored = "; no worse, for too few others are able" if data.get("floored") else ""
+    floored = "; not worse, since too few other workers are able" if data.get("floored") else ""
     probe = f"; its probe comes at {data['probe_at']}" if data.get("probe_at") else ""
     return f"{data.get('from')} -> {data.get('to')}{because}{floored}{probe}"
 

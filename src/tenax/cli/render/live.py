@@ -1,4 +1,4 @@
-"""An execution before one's eyes: a table that moves on a terminal, a line for each event elsewhere."""
+"""Shows the progress of an execution: as a live table on a terminal, else as a line for each event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import printable
 from tenax.cli.render.event_lines import moment
 from tenax.cli.render.narration import Narrator
@@ -34,38 +34,38 @@ _EVENT_STYLES = {
 }
 
 
-class View(Protocol):
-    """What `follow` tells of an execution."""
+class FollowView(Protocol):
+    """Shows what `follow` receives of an execution."""
 
     def begin(self, execution: Mapping[str, Any]) -> None: ...
 
     def event(self, event: Event) -> None: ...
 
     def notice(self, text: str) -> None:
-        """Something that is not an event: the server is away, a question is open."""
+        """Shows a text that is no event, for example that the server is not reachable."""
         ...
 
     async def tick(self) -> None:
-        """Runs beside everything else, for as long as the view is needed."""
+        """Refreshes the view until it is cancelled."""
         ...
 
     def pause(self, *, paused: bool) -> None:
-        """While a question stands, nothing may be drawn over it."""
+        """Stops drawing while the user is asked a question."""
         ...
 
     def close(self) -> None: ...
 
 
-def view_for(console: Console, where: Where = ANYWHERE) -> View:
+def view_for(console: Console, where: TargetFlags = DEFAULT_TARGET) -> FollowView:
     from tenax.cli.render.live_table import LiveView
 
     return LiveView(console, where) if console.is_terminal else PlainView(console, where)
 
 
 class PlainView:
-    """A line for each event, with the seconds since the execution began. Large fan-outs are summed up."""
+    """Prints a line for each event, with the seconds since the execution began. Summarises large fan-outs."""
 
-    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
+    def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
         self._where = where
         self._narrator = Narrator(0)
@@ -89,13 +89,13 @@ class PlainView:
         self._line(text, "yellow")
 
     async def tick(self) -> None:
-        """Lines need no refreshing."""
+        """Does nothing: lines need no refreshing."""
 
     def pause(self, *, paused: bool) -> None:
-        """Lines follow each other, whatever stands between them."""
+        """Does nothing: lines cannot overwrite a question."""
 
     def close(self) -> None:
-        """There is nothing to take away."""
+        """Does nothing: printed lines stay."""
 
     def _line(self, text: str, style: str | None = None) -> None:
         self._console.print(Text(printable(text), style=style or ""), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""An execution as a table that moves, on a terminal."""
+"""Shows an execution as a live table on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, printable
 from tenax.cli.render.event_lines import (
     attempt_of,
@@ -34,9 +34,9 @@ _OVER = ("succeeded", "completed", "skipped", "cancelled")
 
 
 class LiveView:
-    """For each step: its state, the attempt, the last failure, and the countdown to the next attempt."""
+    """Shows each step with its state, its attempt, its last failure, and a countdown to its next attempt."""
 
-    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
+    def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
         self._where = where
         self._id = 0
@@ -54,12 +54,12 @@ class LiveView:
         self._id = execution["id"]
         self._head = f"execution {execution['id']} of {printable(execution['workflow'])}"
         self._began = execution["created_at"]
-        # Countdowns are to times of the database's clock, which need not be this machine's.
+        # Due times are of the database's clock, which may differ from that of this machine.
         self._skew = moment(execution["now"]).timestamp() - time.time()
         self._draw()
 
     def event(self, event: Event) -> None:
-        """Drawn at the next tick: thousands may come at once."""
+        """Takes an event, which is drawn at the next tick, since thousands may arrive at once."""
         apply(self._state, event)
 
     def notice(self, text: str) -> None:
@@ -121,7 +121,7 @@ class LiveView:
         return Group(head, table, *self._held())
 
     def _held(self) -> Iterator[Text]:
-        """Yields a line for each piece of work that is held, and one that says how to release it."""
+        """Yields a line for each held item, and a line that says how to release them."""
         held = [(name, work) for step in self._state.steps.values() for name, work in _held_work(step)]
         for name, work in held[:SHOWN_ITEMS]:
             yield Text(printable(f"{name} is held: {_why_held(work)}"), style=STYLES["held"])
@@ -146,7 +146,7 @@ class LiveView:
 
 
 def _rows(step: StepState) -> Iterator[tuple[str, WorkState]]:
-    """The step; of a small fan-out the items that are not done yet or failed; and what undoes it."""
+    """Yields the rows of a step: the step, the unfinished and failed items of a small fan-out, and its compensation."""
     yield step.step, step
     if step.fan_out is not None and not is_large(step.fan_out.counts()):
         for number, item in sorted(step.items.items()):
@@ -157,7 +157,7 @@ def _rows(step: StepState) -> Iterator[tuple[str, WorkState]]:
 
 
 def _held_work(step: StepState) -> Iterator[tuple[str, WorkState]]:
-    """Yields what of a step is held, with its name: the step itself, items of its fan-out, its compensation."""
+    """Yields the held work of a step with its name: the step itself, items of its fan-out, or its compensation."""
     if step.fan_out is None and step.status == "held":
         yield step.step, step
     for number, item in sorted(step.items.items()):

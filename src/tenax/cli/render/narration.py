@@ -1,39 +1,41 @@
-"""An execution told line by line, without drowning whoever reads: large fan-outs and long polls are summed up."""
+"""Describes an execution line by line. Summarises large fan-outs and long series of polls."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from tenax.cli.flags import ANYWHERE, Where
-from tenax.cli.render.event_lines import Teller, how_to_answer, is_of_compensation
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
+from tenax.cli.render.event_lines import EventWording, how_to_answer, is_of_compensation
 from tenax.cli.render.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import StepState, WorkState, apply, fold
 
 Line = tuple[str, str]
-"""Whose it is (`fetch`, `fetch[3]`, or nobody's), and the words."""
+"""The step or item (`fetch`, `fetch[3]`, or empty), and the text."""
 
-_TOLD_POLLS = 3
-_STEPS_OF_PROGRESS = 10
+_TOLD_POLLS = 3  # polls in a row that are printed one by one
+_STEPS_OF_PROGRESS = 10  # lines about the progress of a large fan-out
 
 
 class Narrator:
-    """What each event is worth: its own words, how far its fan-out has come by it, or nothing."""
+    """Chooses the lines for each event: its own text, the progress of its fan-out, or nothing."""
 
-    def __init__(self, execution_id: int, steps: Sequence[str] = (), where: Where = ANYWHERE) -> None:
+    def __init__(
+        self, execution_id: int, steps: Sequence[str] = (), where: TargetFlags = DEFAULT_TARGET
+    ) -> None:
         self._id = execution_id
         self._where = where
-        self._teller = Teller()
+        self._wording = EventWording()
         self._state = fold([], steps)
         self._told: dict[tuple[str, bool], int] = {}
         self._failed: Counter[str] = Counter()
         self._held: Counter[str] = Counter()
 
     def lines(self, event: Event) -> list[Line]:
-        """In the order of the events: what counts is known from those before."""
+        """Returns the lines for an event. Call it in the order of the events, since earlier events tell how many attempts counted."""
         apply(self._state, event)
-        words = self._teller.words(event)
+        words = self._wording.words(event)
         if event.step is None:
             return [("", words)]
         step = self._state.steps[event.step]
@@ -48,7 +50,7 @@ class Narrator:
         return [(whose(event), words), *self._command(event)]
 
     def _command(self, event: Event) -> list[Line]:
-        """What a person can do about it, where an attempt waits for one, or its retry is held back."""
+        """Returns the command for a person, if an attempt waits for a person or a retry is held."""
         if _is_held(event):
             return [(whose(event), f"release it: {self._where.command('retry', self._id)}")]
         waiting = event.data.get("waiting") if event.type == "action_started" else None
@@ -69,7 +71,7 @@ class Narrator:
         return []
 
     def _first_held(self, step: StepState, event: Event, words: str) -> list[Line]:
-        """Returns the words on the first items of a large fan-out that are held, and how to release them."""
+        """Returns the lines for the first held items of a large fan-out, and how to release them."""
         if not _is_held(event):
             return []
         self._held[step.step] += 1
@@ -81,7 +83,7 @@ class Narrator:
         return []
 
     def _progress(self, step: StepState, event: Event) -> list[Line]:
-        """A line for each tenth of the items."""
+        """Returns a line each time that another tenth of the items has ended."""
         assert step.fan_out is not None
         counts = step.fan_out.counts()
         compensates = is_of_compensation(event)
@@ -101,13 +103,13 @@ class Narrator:
 
 
 def whose(event: Event) -> str:
-    """`fetch`, or `fetch[3]` for an item of it."""
+    """Returns `fetch` for a step, or `fetch[3]` for an item of it."""
     item = "" if event.item is None else f"[{event.item}]"
     return f"{event.step or ''}{item}"
 
 
 def _is_held(event: Event) -> bool:
-    """Returns whether the retry that the event tells of waits for a person."""
+    """Returns whether the event says that a retry is held."""
     return event.type == "retry_held" or (event.type == "compensation_retry" and bool(event.data.get("held")))
 
 
@@ -116,7 +118,7 @@ def _work_of(step: StepState, event: Event) -> WorkState:
 
 
 def _is_one_poll_of_many(work: WorkState, event: Event) -> bool:
-    """After the first few polls only round numbers are told."""
+    """Returns whether the event belongs to a poll that is not printed. After the first few polls, only round numbers are printed."""
     if work.polls <= _TOLD_POLLS:
         return False
     match event.type:
@@ -129,5 +131,5 @@ def _is_one_poll_of_many(work: WorkState, event: Event) -> bool:
 
 
 def _is_round(number: int) -> bool:
-    """10, 20 ... 100, 200 ... 1000."""
+    """Returns whether a number is one of 10, 20 ... 100, 200 ... 1000."""
     return number % 10 ** (len(str(number)) - 1) == 0 and number >= 10

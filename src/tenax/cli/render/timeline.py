@@ -1,4 +1,4 @@
-"""An execution drawn for people: how it stands, and the timeline of its attempts. The same on a terminal and in a pipe."""
+"""Prints an execution for people: its state, and the timeline of its attempts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable
 from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
 from tenax.cli.render.evidence import everything, last_lines
@@ -21,11 +21,11 @@ from tenax.cli.render.styles import STYLES
 from tenax.cli.render.timeline_rows import Row, rows_of
 from tenax.cli.render.why_blocked import notes
 
-_LONGEST_RESULT = 4_000
+_MAX_RESULT = 4_000
 
 
-def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> RenderableType:
-    """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
+def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> RenderableType:
+    """Renders an execution: its head, its timeline, the details of its failed steps, and its result or failure."""
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     parts += _notes(execution, where)
     if tree := execution.get("tree"):
@@ -40,8 +40,10 @@ def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> R
     return Group(*parts)
 
 
-def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE) -> RenderableType:
-    """One step with all that its failed attempts left behind, and its result."""
+def render_step(
+    execution: Mapping[str, Any], name: str, where: TargetFlags = DEFAULT_TARGET
+) -> RenderableType:
+    """Renders one step with all details of its failed attempts, and its result."""
     step = execution["steps"][name]
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     parts += _notes(execution, where)
@@ -53,7 +55,7 @@ def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE
     return Group(*parts)
 
 
-def _notes(execution: Mapping[str, Any], where: Where) -> Iterator[RenderableType]:
+def _notes(execution: Mapping[str, Any], where: TargetFlags) -> Iterator[RenderableType]:
     for why, remedy in notes(execution, where):
         yield Text()
         yield Text(printable(why), style="yellow")
@@ -71,8 +73,8 @@ def _all_evidence(work: Mapping[str, Any], whose: str) -> Iterator[RenderableTyp
             yield from (Text(line) for line in everything(failure))
 
 
-def render_head(execution: Mapping[str, Any], where: Where = ANYWHERE) -> Text:
-    """`execution 12 of nightly-sync (version 3): completed in 3.2s`, and what else there is to know of it."""
+def render_head(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> Text:
+    """Renders the head, such as `execution 12 of nightly-sync (version 3): completed in 3.2s`, with further details below."""
     head = Text.assemble(
         "execution ", (str(execution["id"]), "bold"), " of ", (printable(execution["workflow"]), "bold")
     )
@@ -92,26 +94,26 @@ def render_head(execution: Mapping[str, Any], where: Where = ANYWHERE) -> Text:
     return head
 
 
-def _paused(paused: Mapping[str, Any], execution_id: int, where: Where) -> str:
-    """Who, when, why, and how it goes on. A child was paused with its parent, and goes on with it."""
+def _paused(paused: Mapping[str, Any], execution_id: int, where: TargetFlags) -> str:
+    """Describes a pause, and how to resume. A child that was paused with its parent is resumed with it."""
     above = paused["because_of"]
     why = f": {one_line(paused['reason'])}" if paused["reason"] else ""
     with_it = f", with execution {above}" if above else ""
     by = f"paused by {printable(str(paused['actor']))} at {paused['at']}{with_it}{why}"
-    return f"{by}\n  go on: {where.command('resume', above or execution_id)}"
+    return f"{by}\n  resume it: {where.command('resume', above or execution_id)}"
 
 
-MOST_IN_A_TABLE = 1000
+MAX_TABLE_ROWS = 1000
 
 
 class Timeline:
-    """A row for each step, and below it one for each of its attempts: a table, or lines where it would not fit."""
+    """Renders a row for each step and each of its attempts, as a table or, if that does not fit, as lines."""
 
-    def __init__(self, execution: Mapping[str, Any], where: Where = ANYWHERE) -> None:
+    def __init__(self, execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> None:
         self._rows = list(rows_of(execution, where))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if len(self._rows) > MOST_IN_A_TABLE:  # to lay out a table costs more than to read it
+        if len(self._rows) > MAX_TABLE_ROWS:  # the layout of a large table takes too long
             yield from (line for row in self._rows for line in _lines(row))
             return
         table = self._table()
@@ -133,7 +135,7 @@ class Timeline:
 
 
 def _lines(row: Row) -> Iterator[RenderableType]:
-    """The message of an attempt on a line of its own, so that it can be as long as it is."""
+    """Renders a row as lines. The message of an attempt has a line of its own, since it may be long."""
     if row.is_attempt:
         parts = [Text(row.at, style="dim"), Text(row.took), row.outcome, row.then]
         shown = Text.assemble(f"{row.number}  ", Text("  ").join(part for part in parts if part))
@@ -165,8 +167,8 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
         yield f"input {one_line(execution['input'])}"
 
 
-def _evidence(execution: Mapping[str, Any], where: Where) -> Sequence[RenderableType]:
-    """Of the last failed attempt of each failed step, so that most failures are understood without asking again."""
+def _evidence(execution: Mapping[str, Any], where: TargetFlags) -> Sequence[RenderableType]:
+    """Renders the details of the last failed attempt of each failed step, which explain most failures."""
     parts: list[RenderableType] = []
     for name, step in execution["steps"].items():
         for title, failure, flags in _failures(name, step):
@@ -180,7 +182,7 @@ def _evidence(execution: Mapping[str, Any], where: Where) -> Sequence[Renderable
 def _failures(
     name: str, step: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any], tuple[object, ...]]]:
-    """Of a step, of the first failed item of its fan-out, and of what should have undone it."""
+    """Yields the failures of a step, of the first failed item of its fan-out, and of its compensation."""
     if step["status"] == "failed":
         failed = next((one for one in reversed(step["attempts"]) if one["failure"]), None)
         if failed is not None:
@@ -198,8 +200,4 @@ def _failures(
 
 def _result(value: Any) -> str:
     text = printable(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-    return (
-        text
-        if len(text) <= _LONGEST_RESULT
-        else f"{text[:_LONGEST_RESULT]}...\n(cut; --json shows all of it)"
-    )
+    return text if len(text) <= _MAX_RESULT else f"{text[:_MAX_RESULT]}...\n(cut; --json shows all of it)"

@@ -1,4 +1,4 @@
-"""What the timeline of an execution says, row by row: steps, their attempts, their items, and what undoes them."""
+"""Makes the rows of a timeline: steps, their attempts, their items, and their compensations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from tenax.cli.flags import Where
+from tenax.cli.flags import TargetFlags
 from tenax.cli.output import one_line, printable
 from tenax.cli.render.event_lines import (
     attempt_of,
@@ -30,10 +30,10 @@ from tenax.cli.render.why_blocked import in_short, poison_words
 
 Body = Mapping[str, Any]
 
-_LONGEST_FAILURE = 160
-_LONGEST_RESULT = 80
-_MOST_POLLS = 3
-"""So many polls in a row are shown one by one; more of them as one row."""
+_MAX_FAILURE = 160
+_MAX_RESULT = 80
+_MAX_POLLS_SHOWN = 3
+"""Polls in a row that are shown one by one. More of them are one row."""
 _OUTCOME_STYLES = {
     "succeeded": "green",
     "failed": "red",
@@ -56,7 +56,7 @@ _VERDICTS = {"complete": "", "fail": "no retry", "stop": "stopped"}
 @dataclass(frozen=True, slots=True)
 class Row:
     level: int
-    """0 a step, 1 what belongs to it, 2 an attempt of that."""
+    """The indentation: 0 for a step, 1 for its attempts, items and compensation, 2 for the attempts of a compensation."""
     name: Text = field(default_factory=Text)
     status: Text = field(default_factory=Text)
     number: str = ""
@@ -68,7 +68,7 @@ class Row:
     is_attempt: bool = False
 
 
-def rows_of(execution: Body, where: Where) -> Iterator[Row]:
+def rows_of(execution: Body, where: TargetFlags) -> Iterator[Row]:
     for name, step in execution["steps"].items():
         yield Row(
             0,
@@ -99,14 +99,14 @@ def _attempts(work: Body, execution: Body, *, level: int) -> Iterator[Row]:
             at=f"+{seconds_between(execution['created_at'], begin):.3f}s" if begin else "",
             took="" if took is None else duration(took),
             outcome=outcome,
-            failure=one_line(failure_words(last["failure"]), _LONGEST_FAILURE) if last["failure"] else "",
+            failure=one_line(failure_words(last["failure"]), _MAX_FAILURE) if last["failure"] else "",
             then=_then(last, work),
             is_attempt=True,
         )
 
 
 def _grouped(attempts: Sequence[Body]) -> Iterator[list[Body]]:
-    """Each attempt by itself; but many polls, one after the other, together."""
+    """Yields each attempt by itself, and long series of polls as one group."""
     polls: list[Body] = []
     for attempt in attempts:
         if attempt["outcome"] == "polled":
@@ -119,22 +119,22 @@ def _grouped(attempts: Sequence[Body]) -> Iterator[list[Body]]:
 
 
 def _together(polls: list[Body]) -> Iterator[list[Body]]:
-    if len(polls) > _MOST_POLLS:
+    if len(polls) > _MAX_POLLS_SHOWN:
         yield polls
     else:
         yield from ([poll] for poll in polls)
 
 
-def _item(item: Body, step: Body, execution: Body, name: str, where: Where) -> Row:
+def _item(item: Body, step: Body, execution: Body, name: str, where: TargetFlags) -> Row:
     outcome, failure = Text(), ""
     if item.get("failure"):
-        failure = one_line(failure_words(item["failure"]), _LONGEST_FAILURE)
+        failure = one_line(failure_words(item["failure"]), _MAX_FAILURE)
     elif item["status"] == "held" and item.get("lost_by"):
         failure = poison_words(item["lost_by"])
     elif item.get("last_error"):
-        failure = one_line(item["last_error"], _LONGEST_FAILURE)
+        failure = one_line(item["last_error"], _MAX_FAILURE)
     elif item["status"] == "succeeded":
-        outcome = Text(one_line(item["result"], _LONGEST_RESULT), style="dim")
+        outcome = Text(one_line(item["result"], _MAX_RESULT), style="dim")
     if waiting := item.get("waiting"):
         outcome = Text(printable(waiting_words(waiting, child=waiting.get("child"))), style="bold cyan")
     standing: str = item["status"]
@@ -154,7 +154,7 @@ _AS_STEP = {"succeeded": "completed", "accepted": "running", "leased": "running"
 
 
 def _compensation(step: Body, execution: Body) -> Iterator[Row]:
-    """What undoes the step, as it stands."""
+    """Yields the rows of the step's compensation."""
     found = step.get("compensation")
     if not found:
         return
@@ -175,7 +175,7 @@ def _compensation(step: Body, execution: Body) -> Iterator[Row]:
             Text("failed", style=STYLES["failed"]),
             str(failed["attempts"]),
             outcome=Text("not undone"),
-            failure=one_line(failure_words(failed["failure"]), _LONGEST_FAILURE),
+            failure=one_line(failure_words(failed["failure"]), _MAX_FAILURE),
         )
 
 
@@ -192,19 +192,19 @@ def _number(step: Body) -> str:
 
 
 def _facts(step: Body) -> str:
-    """The items of a fan-out; that it is held, or does not run; why a step that had no attempt stands as it does; what
-    stands in for its failure.
+    """Describes a step: the items of its fan-out, what it waits for, the cause of its state if it had no attempt, and what
+    replaces its failure.
     """
     facts = []
     if step.get("items"):
-        # What stands in for a failure comes where the failures were too many.
+        # `on_failure` applies only if more items failed than are tolerated.
         tolerated = 0 if step.get("on_failure") else None
         facts.append(counts_words(step["items"], step["status"], tolerated))
     facts += in_short(step)
     cause = step["failure"] if not step["attempts"] else None
     if cause:
         words = f"because of {cause['cause']}" if "cause" in cause else failure_words(cause)
-        facts.append(one_line(words, _LONGEST_FAILURE))
+        facts.append(one_line(words, _MAX_FAILURE))
     if step.get("on_failure"):
         facts.append(instead(step["on_failure"]).strip(" ()"))
     return ", ".join(facts)
@@ -218,14 +218,14 @@ def _outcome(attempt: Body) -> Text:
 
 
 def _particulars(attempt: Body) -> str:
-    """What an attempt had to itself: an end by callback, a child, other inputs."""
+    """Returns notes on an attempt: its end by callback, its child, its changed inputs."""
     ended = attempt["outcome"] not in ("running", "accepted")
     child = f" (child execution {attempt['child']})" if attempt.get("child") and ended else ""
     return f"{called_back(attempt)}{child}{vary_words(attempt.get('vary'))}"
 
 
 def _then(attempt: Body, work: Body) -> Text:
-    """What was decided on it."""
+    """Describes the decision on an attempt."""
     if attempt["verdict"] == "hold":
         return Text(f"held: {why_held(attempt['rule'])}", style="magenta")
     if attempt["delay_seconds"] is not None:
@@ -237,8 +237,8 @@ def _then(attempt: Body, work: Body) -> Text:
     return Text(words, style="red" if verdict == "fail" else "dim")
 
 
-def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
-    """What comes next, and what a person can do about it."""
+def _next(work: Body, execution: Body, step: str, where: TargetFlags) -> Text:
+    """Describes what comes next, and what a person can do."""
     waiting = work.get("waiting")
     if execution["finished_at"]:
         return Text()

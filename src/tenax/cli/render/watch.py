@@ -1,4 +1,4 @@
-"""A view that is kept up to date until Ctrl-C: redrawn in place on a terminal, printed anew at each change elsewhere."""
+"""Keeps a view up to date until Ctrl-C: redraws it on a terminal, else prints it again at each change."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ T = TypeVar("T")
 
 
 async def watch(
-    look: Callable[[], Awaitable[T]],
+    fetch: Callable[[], Awaitable[T]],
     draw: Callable[[T], RenderableType],
-    telling: Callable[[T], Any],
+    change_key: Callable[[T], Any],
     *,
     every: float = REFRESH_SECONDS,
 ) -> None:
-    """Never returns by itself. `telling`: what must differ for a change to be worth printing.
+    """Fetches and draws until it is cancelled. Without a terminal, a view is printed only if its `change_key` differs.
 
-    Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
+    Raises `Unreachable` if the first fetch fails, and waits for the server to come back if a later one fails.
     """
-    board = _Drawn(console()) if console().is_terminal else _Printed(telling)
-    found = await look()
+    board = _TerminalBoard(console()) if console().is_terminal else _PlainBoard(change_key)
+    found = await fetch()
     try:
         while True:
             board.put(draw(found), found)
             await asyncio.sleep(every)
-            found = await _patiently(look, board, every)
+            found = await _patiently(fetch, board, every)
     finally:
         board.close()
 
 
-async def _patiently(look: Callable[[], Awaitable[T]], board: _Drawn | _Printed, every: float) -> T:
+async def _patiently(
+    fetch: Callable[[], Awaitable[T]], board: _TerminalBoard | _PlainBoard, every: float
+) -> T:
     while True:
         try:
-            return await look()
+            return await fetch()
         except Unreachable as error:
             board.away(f"{error.message}; waiting for it to come back")
             await asyncio.sleep(every)
 
 
-class _Drawn:
+class _TerminalBoard:
     def __init__(self, target: Console) -> None:
         self._shown: RenderableType = Text()
         self._live = Live(console=target, auto_refresh=False)
@@ -66,15 +68,15 @@ class _Drawn:
         self._live.stop()
 
 
-class _Printed:
-    def __init__(self, telling: Callable[[Any], Any]) -> None:
-        self._telling = telling
+class _PlainBoard:
+    def __init__(self, change_key: Callable[[Any], Any]) -> None:
+        self._change_key = change_key
         self._last: Any = None
         self._first = True
         self._is_away = False
 
     def put(self, shown: RenderableType, found: object) -> None:
-        told = self._telling(found)
+        told = self._change_key(found)
         if not self._first and told == self._last and not self._is_away:
             return
         if not self._first:
@@ -90,4 +92,4 @@ class _Printed:
         self._is_away = True
 
     def close(self) -> None:
-        """What is printed stays."""
+        """Does nothing: printed text stays."""

@@ -1,11 +1,11 @@
-"""Why work that is open does not go on, and what a person can do about it: held, not served by anyone, at a limit."""
+"""Describes why open work does not go on (held, no able worker, a limit), and what a person can do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tenax.cli.flags import Where, worker_command
+from tenax.cli.flags import TargetFlags, worker_command
 from tenax.cli.output import one_line
 from tenax.cli.render.event_lines import duration, seconds_between, why_held
 from tenax.model.definition.workflow import DEFAULT_QUEUE
@@ -13,17 +13,17 @@ from tenax.model.health import SERVER_ACTOR
 
 Body = Mapping[str, Any]
 
-_LONGEST = 600
+_MAX_LENGTH = 600
 _IN_SHORT = {"held": "held: see below", "unserved": "nobody runs it: see below", "limited": "at a limit: see below"}  # fmt: skip
 
 
 def in_short(step: Body) -> Sequence[str]:
-    """That there is something in its way; `notes` says what."""
+    """Returns short notes that a step does not go on. `notes` gives the reasons."""
     return [words for key, words in _IN_SHORT.items() if step.get(key)]
 
 
-def notes(execution: Body, where: Where) -> Iterator[tuple[str, str]]:
-    """Of each step that does not go on: why, and what there is to do, if anything."""
+def notes(execution: Body, where: TargetFlags) -> Iterator[tuple[str, str]]:
+    """Yields for each step that does not go on the reason, and what to do or an empty text."""
     if execution["finished_at"]:
         return
     for name, step in execution["steps"].items():
@@ -41,7 +41,7 @@ def _whose(name: str, step: Body, held: Body | None = None) -> str:
 
 
 def _told(why: Body) -> str:
-    return one_line(why["reason"], _LONGEST)
+    return one_line(why["reason"], _MAX_LENGTH)
 
 
 def _why_held(held: Body) -> str:
@@ -49,16 +49,16 @@ def _why_held(held: Body) -> str:
     others = f"; {held['items'] - 1} more are held" if held.get("items", 1) > 1 else ""
     if lost_by and held.get("rule") in (None, "poison"):
         return f"{poison_words(lost_by)}{others}"
-    return f"{one_line(held['reason'] or why_held(held['rule']), _LONGEST)}{others}"
+    return f"{one_line(held['reason'] or why_held(held['rule']), _MAX_LENGTH)}{others}"
 
 
 def poison_words(lost_by: Sequence[str]) -> str:
-    """Of an item in quarantine."""
+    """Describes why an item is quarantined."""
     workers = f"{len(lost_by)} worker{'s' if len(lost_by) != 1 else ''}"
     return f"it has cost {workers} their lease ({', '.join(map(one_line, lost_by))})"
 
 
-def _release(held: Body, execution: Body, where: Where) -> str:
+def _release(held: Body, execution: Body, where: TargetFlags) -> str:
     release = f"release it: {where.command('retry', execution['id'])}"
     if not held.get("until"):
         return release
@@ -66,8 +66,8 @@ def _release(held: Body, execution: Body, where: Where) -> str:
     return f"fails in {duration(left)}; {release}" if left > 0 else f"about to fail; {release}"
 
 
-def _serve(unserved: Body, where: Where) -> str:
-    """How one that is able gets work again, or how to start one that is."""
+def _serve(unserved: Body, where: TargetFlags) -> str:
+    """Returns how to give an able worker work again, or how to start one."""
     idle = unserved.get("idle") or ()
     kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
     if kept:

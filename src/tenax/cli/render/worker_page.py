@@ -1,4 +1,4 @@
-"""One worker drawn for people: how it stands and why, its health column by column, what it holds, what happened to it."""
+"""Prints one worker for people: its state, each column of its health, its leases and its last events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.cli.render.event_lines import moment
 from tenax.cli.render.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
@@ -29,7 +29,7 @@ Worker = Mapping[str, Any]
 _FAILURE_COLUMNS = ("consecutive_failures", "failure_rate")
 
 
-def render_worker(worker: Worker, where: Where = ANYWHERE) -> RenderableType:
+def render_worker(worker: Worker, where: TargetFlags = DEFAULT_TARGET) -> RenderableType:
     parts: list[RenderableType] = [_head(worker, where)]
     if worker["state"] != "gone":
         parts += [Text(), _columns(worker)]
@@ -41,7 +41,7 @@ def render_worker(worker: Worker, where: Where = ANYWHERE) -> RenderableType:
     return Group(*parts)
 
 
-def _head(worker: Worker, where: Where) -> Text:
+def _head(worker: Worker, where: TargetFlags) -> Text:
     head = Text.assemble(
         "worker ",
         (one_line(worker["name"]), "bold"),
@@ -61,8 +61,8 @@ def _head(worker: Worker, where: Where) -> Text:
     return head
 
 
-def _standing(worker: Worker, where: Where) -> Iterator[str]:
-    """Why it gets no work, or less than others, and what changes that."""
+def _standing(worker: Worker, where: TargetFlags) -> Iterator[str]:
+    """Yields why the worker gets no work, or less than others, and how to change that."""
     resume = where.command("workers", "resume", worker["name"])
     if worker["state"] in ("paused", "draining"):
         by = "the server" if worker["state_actor"] == SERVER_ACTOR else worker["state_actor"]
@@ -72,7 +72,7 @@ def _standing(worker: Worker, where: Where) -> Iterator[str]:
         if worker["state"] == "paused" or worker["state_actor"] == SERVER_ACTOR:
             yield f"give it work again: {resume}"
         else:
-            yield "its process ends when it has finished what it holds"
+            yield "its process ends when it has finished its running attempts"
     elif worker["state"] == "active" and worker["probe_at"]:
         left = _seconds(_now(worker), worker["probe_at"])
         gets = f"one item in {short_duration(left)}" if left > 0 else "the next item it is able to run"
@@ -80,19 +80,19 @@ def _standing(worker: Worker, where: Where) -> Iterator[str]:
     elif worker["state"] == "active" and worker["health"] == "unhealthy":
         yield _until(worker)
     if _is_floored(worker):
-        yield "still gets work, after the others: too few of them are able to do without it"
+        yield "still gets work, after the other workers: too few of them are able to do it"
 
 
 def _until(worker: Worker) -> str:
     match worker["health_column"]:
         case "heartbeat_age":
-            return "gets no work until it is heard of again"
+            return "gets no work until it sends a heartbeat again"
         case "queue_depth":
-            return "gets no work until it has reported some of what it holds"
+            return "gets no work until it has reported some of its items"
         case "reported_status":
-            return "gets no work until it reports that it is well"
+            return "gets no work until it reports itself as healthy"
         case _:
-            return "gets no work but the item it has been given to see whether it has recovered"
+            return "gets no work except the one item that shows whether it has recovered"
 
 
 def _is_floored(worker: Worker) -> bool:
@@ -157,7 +157,7 @@ def _reported(worker: Worker) -> Iterator[str]:
         f"{counted(said.get('consecutive_failures', 0), 'failure')} in a row, {in_hand}"
     )
     if said.get("status") != "healthy" and _own_verdict(worker) == "healthy":
-        yield "(while it counts so many failures in a row, those are judged, and not its status)"
+        yield "(while it counts so many failures in a row, the server judges these and not its status)"
 
 
 def _own_verdict(worker: Worker) -> str | None:
@@ -196,7 +196,7 @@ def _events(worker: Worker) -> RenderableType:
 
 
 def _now(worker: Worker) -> str:
-    """The database's time of the answer."""
+    """Returns the time of the answer by the database's clock."""
     heard: datetime = moment(worker["last_heartbeat"])
     return (heard + timedelta(seconds=worker["heartbeat_age"])).isoformat()
 

@@ -11,7 +11,7 @@ from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.names import name_fault
 from tenax.model.parse.findings import shorten
-from tenax.model.queue_limits import LEAST_RATE, MOST, usual_burst
+from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, usual_burst
 from tenax.model.views import LimitAnswer, Queue
 from tenax.store.fleet import queues, workers
 
@@ -54,11 +54,11 @@ async def limit_queue(
 def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:
     if (fault := name_fault(queue)) is not None:
         raise UsageError(f"the queue {shorten(repr(queue))} {fault}")
-    if concurrency is not None and not 1 <= concurrency <= MOST:
-        raise UsageError(f"`concurrency` must be from 1 to {MOST}, not {concurrency}")
-    if rate is not None and not (math.isfinite(rate) and LEAST_RATE <= rate <= MOST):
-        raise UsageError(f"`rate` must be from one a day to {MOST} a second, not {rate:g} a second")
+    if concurrency is not None and not 1 <= concurrency <= MAX_LIMIT:
+        raise UsageError(f"`concurrency` must be from 1 to {MAX_LIMIT}, not {concurrency}")
+    if rate is not None and not (math.isfinite(rate) and MIN_RATE <= rate <= MAX_LIMIT):
+        raise UsageError(f"`rate` must be from one a day to {MAX_LIMIT} a second, not {rate:g} a second")
     if burst is not None and rate is None:
         raise UsageError("`burst` is how many of a `rate` may start at once: give a `rate` as well")
-    if burst is not None and not 1 <= burst <= MOST:
-        raise UsageError(f"`burst` must be from 1 to {MOST}, not {burst}")
+    if burst is not None and not 1 <= burst <= MAX_LIMIT:
+        raise UsageError(f"`burst` must be from 1 to {MAX_LIMIT}, not {burst}")

@@ -1,1 +1,1 @@
-"""Says what an attempt came to: outcome, failure, class, reason, and what is believed of a report."""
+"""Defines the outcome of an attempt: its failure, class and reason, and which facts of a report are believed."""

@@ -1,7 +1,7 @@
-"""What the server believes of a failure that someone else reports: a worker, or the callee of an async step.
+"""Removes from reported failures the facts that only the server can know.
 
-A lost worker, an expired queue entry or a failed child is something that only the server can know. `infra_attempts` may
-forgive such a failure and `retry_when` may not apply to it, so a report cannot claim it.
+A worker or a callee cannot know of a lost worker, an expired queue entry or a failed child. `infra_attempts` may exempt such a failure,
+and `retry_when` may not apply to it, so a report cannot claim it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tenax.model.wire import Report
 
 
 def believed_facts(facts: Facts) -> Facts:
-    """Returns the facts without what only the server may know: some classes and reasons, and the end of a child. The others decide then."""
+    """Returns the facts without those that only the server may state: some classes and reasons, and the failure of a child."""
     if facts.child is not None:
         facts = replace(facts, child=None)
     if facts.failure_class in INFRASTRUCTURE:
@@ -29,7 +29,7 @@ def believed_facts(facts: Facts) -> Facts:
 
 
 def believed_reports(reports: Sequence[Report], limits: ReportLimits) -> list[Report]:
-    """Returns the reports of workers with the facts that the server believes, and as much of them as it keeps."""
+    """Returns the reports with the facts that the server believes, cut to the limits."""
     return [
         report
         if (outcome := report.outcome).facts is None

@@ -1,4 +1,4 @@
-"""Tells which failures speak of the worker, rather than of the work or of what it talked to.
+"""Decides which failures count against the worker, and not against the work or a dependency.
 
 The server computes the health of workers by this rule, and a worker checks itself by it.
 """
@@ -10,16 +10,16 @@ import re
 from tenax.model.attempt.outcome import Failure
 
 _CRASH = re.compile(r"oom_killed|signal_\d+|exit_code_12[67]|exception_\w+|unclassified", re.ASCII)
-"""126 and 127 are the shell's words for a command that cannot be run, or is not there."""
+"""Reasons that may count against the worker. The shell exits with 126 if a command cannot be run, and with 127 if it does not exist."""
 
 RETRY = "tenax.sdk.outcomes.Retry"
-"""The qualified name of the exception by which a handler asks for another attempt."""
+"""The qualified name of the exception with which a handler asks for another attempt."""
 _DEADLINES = frozenset({"execution_deadline", "until_limit", "wait_deadline", "callback_deadline"})
-"""Time that ran out for something larger than one attempt on one worker."""
+"""Reasons of timeouts that concern more than one attempt on one worker."""
 
 
 def speaks_of_worker(failure: Failure, *, runtime: str, dependency: str | None) -> bool:
-    """Tells whether a failure counts against the worker that ran the attempt. `dependency` is what the step names."""
+    """Returns whether a failure counts against the worker that ran the attempt. `dependency` is the one that the step names."""
     match failure.failure_class:
         case "worker_lost":
             return True
@@ -33,13 +33,13 @@ def speaks_of_worker(failure: Failure, *, runtime: str, dependency: str | None) 
 
 
 def _asked(failure: Failure) -> bool:
-    """Whether the handler itself wants another attempt: then it runs as it should."""
+    """Returns whether the handler itself asked for another attempt, which is no fault of the worker."""
     evidence = failure.evidence
     return RETRY in (evidence.get("exception"), *evidence.get("exception_bases", ()))
 
 
 def _talked(failure: Failure, runtime: str, dependency: str | None) -> bool:
-    """Whether someone else had a part in it. One dependency that answers 503 must not stop the fleet."""
+    """Returns whether a dependency was involved. One dependency that answers 503 must not stop the fleet."""
     evidence = failure.evidence
     return (
         runtime == "http"

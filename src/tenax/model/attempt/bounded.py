@@ -1,4 +1,4 @@
-"""Bounds on what a worker or a callee says of an attempt: what is kept of its texts and data, and of a report that comes too late."""
+"""Limits how much of a report by a worker or a callee is kept: of its texts and data, and of a late report."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from msgspec.structs import replace
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import encode, json_fault
 
-LONGEST_NAME = 200
+MAX_NAME = 200
 """Characters of a reason, a dependency, and the name of an exception."""
-MOST_BASES = 50
-"""Base classes of an exception."""
+MAX_BASES = 50
+"""Base classes of an exception that are kept."""
 
-in_order = msgspec.json.Encoder(order="sorted").encode
-"""Encodes a value so that the same value is always the same text."""
+encode_sorted = msgspec.json.Encoder(order="sorted").encode
+"""Encodes a value with sorted keys, so that equal values give equal texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLimits:
-    """How much of a report is kept."""
+    """Says how much of a report is kept."""
 
     message: int
-    """Characters."""
+    """Characters of the message."""
     evidence: int
     """Characters of each other text, and of the data as JSON."""
 
 
 def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
-    """Returns the outcome as it can be stored.
+    """Returns an outcome that can be stored.
 
-    A success whose result JSON cannot hold exactly is a failure of the class `invalid`. The texts and the data of a failure are cut.
+    A success whose result cannot be stored exactly becomes a failure of the class `invalid`. The texts and data of a failure are cut.
     """
     if outcome.result is not None and (fault := json_fault(outcome.result)) is not None:
         message = f"the result cannot be stored: {fault}"
@@ -66,15 +66,15 @@ def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
 
 
 def _are_short(facts: Facts, limits: ReportLimits) -> bool:
-    """Returns whether no text is near its limit. That is so for nearly every report, and costs little to find out."""
+    """Returns whether no text can be longer than its limit. This quick check settles nearly every report."""
     names = len(facts.reason or "") + len(facts.exception or "") + len(facts.dependency or "")
     texts = len(facts.stderr_tail or "") + len(facts.traceback or "")
     return (
         len(facts.message or "") <= limits.message
-        and names <= LONGEST_NAME
+        and names <= MAX_NAME
         and texts <= limits.evidence
-        and sum(map(len, facts.exception_bases)) <= LONGEST_NAME
-        and len(facts.exception_bases) <= MOST_BASES
+        and sum(map(len, facts.exception_bases)) <= MAX_NAME
+        and len(facts.exception_bases) <= MAX_BASES
     )
 
 
@@ -91,13 +91,13 @@ def _tail(text: str | None, limit: int) -> str | None:
 
 
 def _name(text: str | None) -> str | None:
-    return text if text is None or len(text) <= LONGEST_NAME else text[:LONGEST_NAME]
+    return text if text is None or len(text) <= MAX_NAME else text[:MAX_NAME]
 
 
 def _bases(bases: tuple[str, ...]) -> tuple[str, ...]:
-    if len(bases) <= MOST_BASES and all(len(base) <= LONGEST_NAME for base in bases):
+    if len(bases) <= MAX_BASES and all(len(base) <= MAX_NAME for base in bases):
         return bases
-    return tuple(base[:LONGEST_NAME] for base in bases[:MOST_BASES])
+    return tuple(base[:MAX_NAME] for base in bases[:MAX_BASES])
 
 
 def _data(data: Any, limit: int) -> Any:
@@ -117,20 +117,20 @@ def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a report or a callback says, in the form in which events store it: the status, and the result or the failure."""
+class ReportContent:
+    """Holds the content of a report or callback as events store it: the status, and the result or the failure."""
 
     body: dict[str, Any]
     digest: str
-    """By which the same one is known again."""
+    """The digest, which identifies a repeated report."""
 
 
 def digest_of(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def late_data(late: Said, limit: int) -> dict[str, Any]:
-    """Returns what is recorded of a late report: all of it with its digest, or its beginning if it is longer than the limit."""
+def late_data(late: ReportContent, limit: int) -> dict[str, Any]:
+    """Returns the data that is recorded of a late report: all of it and its digest, or its beginning if it is too long."""
     said, digest = late.body, {"digest": late.digest}
     text = encode({name: said[name] for name in ("result", "failure") if name in said})
     if len(text) <= limit:

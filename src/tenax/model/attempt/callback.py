@@ -1,7 +1,7 @@
-"""The callback of an async step: the request of a stranger, read as the outcome of an attempt.
+"""Reads the callback of an async step, which comes from an unknown sender, as the outcome of an attempt.
 
-No body is a success. JSON says by `success` or `status` how it went, and is the result itself where it says neither.
-A problem (RFC 9457) is a failure.
+An empty body is a success. JSON states the outcome in `success` or `status`, and is itself the result if it has neither. A problem
+(RFC 9457) is a failure.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ PROBLEM = "application/problem+json"
 STATUSES = ("completed", "failed", "budget_exceeded")
 FAILURE_KEYS = ("class", "reason", "message", "retry_after")
 MESSAGE_LIMIT = 4_000
-"""Characters of a message that are kept: it is repeated in several events."""
+"""Characters of a message that are kept. Several events repeat it."""
 _REASON = re.compile(r"[A-Za-z]\w{0,99}", re.ASCII)
 _SAYS_NOTHING = "the callback says that it failed"
 
 
 class UnreadableCallback(UsageError):
-    """A callback that cannot be read. It changes nothing: the callee may send a better one."""
+    """The callback cannot be read. It changes nothing, and the callee may send another one."""
 
 
 class UnsupportedCallback(UnreadableCallback):
-    """A callback of a content type that says nothing of an outcome."""
+    """The content type of the callback is not supported."""
 
     http_status = 415
 
 
 def read_callback(content_type: str | None, body: bytes, retry_after: str | None, now: datetime) -> Outcome:
-    """What the callee says the attempt came to. `retry_after` is the header of that name."""
+    """Returns the outcome that the callee states. `retry_after` is the header of that name."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     if not body and kind != PROBLEM:
         return Outcome("succeeded")
@@ -65,7 +65,7 @@ def _parse(body: bytes) -> Any:
         return from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise UnreadableCallback(
-            f"the callback's body is no JSON: {error}", remedy="send valid JSON in UTF-8"
+            f"the callback's body is not JSON: {error}", remedy="send valid JSON in UTF-8"
         ) from None
 
 
@@ -84,17 +84,17 @@ def _of_json(said: Any, hint: float | None) -> Outcome:
 
 
 def _status(said: Mapping[str, Any]) -> str:
-    """By `success` and `status`. A failure beats a success, should the two be at odds."""
+    """Returns the status from `success` and `status`. A failure wins if the two contradict each other."""
     success, status = said.get("success"), said.get("status")
     if success is not None and not isinstance(success, bool):
         raise UnreadableCallback(
             f"success: {_shown(success)} is neither true nor false",
-            remedy='write {"success": true, "result": ...} where the word is part of the result',
+            remedy='if the word is part of the result, write {"success": true, "result": ...}',
         )
     if status is not None and status not in STATUSES:
         raise UnreadableCallback(
             f"status: {_shown(status)} is none of {', '.join(STATUSES)}{_meant(status, STATUSES)}",
-            remedy='write {"success": true, "result": ...} where the word is part of the result',
+            remedy='if the word is part of the result, write {"success": true, "result": ...}',
         )
     if success is None and status is None:
         raise UnreadableCallback(
@@ -107,7 +107,7 @@ def _status(said: Mapping[str, Any]) -> str:
 
 
 def _result(said: Mapping[str, Any]) -> Any:
-    """`output` is its name in result files."""
+    """Returns the result. Result files call it `output`."""
     return said.get("result", said.get("output"))
 
 
@@ -117,7 +117,7 @@ def _failed(said: Mapping[str, Any], hint: float | None) -> Facts:
         return Facts(message=_message(said), fatal=True, retry_after=hint, data=_result(said))
     if not isinstance(named, dict):
         raise UnreadableCallback(
-            f"failure: {_shown(named)} is no object", remedy=f"its keys are {', '.join(FAILURE_KEYS)}"
+            f"failure: {_shown(named)} is not an object", remedy=f"its keys are {', '.join(FAILURE_KEYS)}"
         )
     for key in named:
         if key not in FAILURE_KEYS:
@@ -170,7 +170,7 @@ def _message(said: Mapping[str, Any]) -> str:
 
 
 def _text(stated: Any) -> str | None:
-    """A text, the `message` within an object, or whatever else stands there as JSON."""
+    """Returns a text as it is, the `message` of an object, or any other value as JSON."""
     if isinstance(stated, dict) and isinstance(stated.get("message"), str):
         stated = stated["message"]
     if stated is None or stated in ("", {}):
@@ -180,7 +180,7 @@ def _text(stated: Any) -> str | None:
 
 
 def _of_problem(said: Any, hint: float | None) -> Outcome:
-    """One without the status of an error is the callee's own word that it failed."""
+    """Reads a problem. Without the status of an HTTP error, it counts as a failure that the callee itself states."""
     if not isinstance(said, dict):
         raise UnreadableCallback(
             f"the callback's body is {_shown(said)}, and a problem is an object",

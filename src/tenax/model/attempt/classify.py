@@ -1,4 +1,4 @@
-"""What kind of failure it was: one pure function from typed facts, never from the text of a message."""
+"""Classifies failures by a pure function of typed facts, and never by the text of a message."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _NOT_A_NAME = re.compile(r"\W+", re.ASCII)
 
 
 def classify(facts: Facts, *, status: OutcomeStatus = "failed") -> Failure:
-    """Returns the failure that these facts amount to. `not_completed` is the handler's word, and beats what it saw."""
+    """Returns the classified failure of these facts. The status `not_completed` wins over other facts."""
     failure_class, reason = kind_of_failure(facts, status=status)
     return Failure(failure_class, reason, facts.message or _message(facts, reason), _evidence(facts))
 
 
 def kind_of_failure(facts: Facts, *, status: OutcomeStatus = "failed") -> _Verdict:
-    """Returns the class and the reason of the failure that these facts amount to."""
+    """Returns the class and the reason of the failure with these facts."""
     seen = _from_facts(facts, status)
     if facts.failure_class is not None:
         failure_class: FailureClass = facts.failure_class
@@ -47,7 +47,7 @@ def kind_of_failure(facts: Facts, *, status: OutcomeStatus = "failed") -> _Verdi
 
 
 def _from_facts(facts: Facts, status: OutcomeStatus) -> _Verdict | None:
-    """Class and reason by the first kind of fact that speaks; None where none does."""
+    """Returns class and reason by the first decisive kind of fact. Returns None if there is none."""
     if facts.timed_out:
         return "timeout", "attempt_timeout"
     if facts.fatal:
@@ -68,7 +68,7 @@ def _from_facts(facts: Facts, status: OutcomeStatus) -> _Verdict | None:
 
 
 def _from_result_file(facts: Facts) -> _Verdict | None:
-    """What a readable file says. An unreadable one is the attempt's fault only if it claims success (exit 0)."""
+    """Returns class and reason by the result file, or None. An unreadable file decides only if the exit code is 0."""
     match facts.result_file:
         case "failed":
             return "logical", "reported_failure"
@@ -98,7 +98,7 @@ def _from_status(code: int) -> _Verdict | None:
 
 
 def _from_process(facts: Facts) -> _Verdict | None:
-    """How a process ended. A negative exit code is how Python says signal."""
+    """Returns class and reason by the end of a process, or None. In Python, a negative exit code is a signal."""
     if facts.oom_killed:
         return "transient", "oom_killed"
     if facts.signal is not None:
@@ -127,7 +127,7 @@ def _from_exception(exception: str, bases: tuple[str, ...]) -> _Verdict:
 
 
 def _from_reason(reason: str | None) -> _Verdict | None:
-    """Where only a reason is known: the class that reason goes with."""
+    """Returns the class of a known reason together with the reason. Returns None for other reasons."""
     if reason is None:
         return None
     kind, _, number = reason.rpartition("_")
@@ -154,20 +154,20 @@ _CLASS_OF_REASON: dict[str, FailureClass] = {
 
 
 def _evidence(facts: Facts) -> dict[str, Any]:
-    """The facts that are set, as JSON: this is stored, and conditions read it."""
+    """Returns the facts that are set, as JSON. They are stored, and conditions read them."""
     data = facts.data
     evidence: dict[str, Any] = to_builtins(facts if data is None else replace(facts, data=None))
     for name in _NO_EVIDENCE:
         evidence.pop(name, None)
     if facts.exception_bases:
         evidence["exception_bases"] = list(facts.exception_bases)
-    if data is not None and data is not False:  # as it is: it may be large
+    if data is not None and data is not False:  # not copied, since it may be large
         evidence["data"] = data
     return evidence
 
 
 def _message(facts: Facts, reason: str) -> str:
-    """What to show where nothing was said."""
+    """Returns the message of a failure that came without one."""
     match reason.partition("_")[0]:
         case "http" if facts.status_code is not None:
             return _status_line(facts.status_code)

@@ -1,4 +1,4 @@
-"""What exceptions say by their type alone. Both sides read it: the server classifies, the worker judges itself."""
+"""Tells failures apart by the type of their exception. The server classifies by it, and the worker judges itself by it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAMMING_ERRORS = frozenset(
         "SyntaxError",
     )
 )
-"""Exactly these are bugs. Not their subclasses: a JSON error is a ValueError, and says nothing of the code."""
+"""The types of programming errors. Their subclasses are not included: a JSON error is a ValueError, but no programming error."""
 
 CONNECTION_ERRORS = {
     "builtins.ConnectionRefusedError": "connection_refused",
@@ -35,10 +35,10 @@ CONNECTION_ERRORS = {
     "ssl.SSLError": "connection_tls",
     "builtins.ConnectionError": "connection_failed",
 }
-"""The reason that each of them, and what descends from it, goes by."""
+"""The reason for each type of connection error and its subclasses."""
 PERMISSION_ERROR = "builtins.PermissionError"
 VALIDATION_ERROR = "ValidationError"
-"""How the name of a type ends that says: these values cannot be used. Every library has its own."""
+"""The end of the names of validation errors. Every library has a type of its own."""
 
 
 def lineage_of(exception: str, bases: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,6 +55,6 @@ def lineage_of(exception: str, bases: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def names_of(exception: str, bases: tuple[str, ...]) -> frozenset[str]:
-    """Returns every name that an exception is matched by: the bare and the qualified one of its type and its bases."""
+    """Returns every name that matches an exception: the bare and the qualified names of its type and its bases."""
     lineage = lineage_of(exception, bases)
     return frozenset(lineage) | {name.rpartition(".")[2] for name in lineage}

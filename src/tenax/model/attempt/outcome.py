@@ -1,6 +1,7 @@
-"""What an attempt came to: the facts a worker reports, and the failure the server reads from them.
+"""Defines the outcome of an attempt: the facts that a worker reports, and the failure that the server derives from them.
 
-Frozen values: msgspec structs, which cost a third of a dataclass to make. They are in no cycles, so the collector need not look at them.
+The values are frozen msgspec structs, which cost a third of a dataclass to make. They are never part of a reference cycle, so the
+garbage collector skips them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, field
 
 OutcomeStatus = Literal["succeeded", "failed", "not_completed", "snoozed", "accepted"]
-"""`accepted` is no end yet: the callee of an async step took the work, and will call back."""
+"""How an attempt ended. `accepted` is no end: the callee of an async step has taken the work, and will call back."""
 FailureClass = Literal[
     "transient",
     "timeout",
@@ -33,76 +34,76 @@ INFRASTRUCTURE: frozenset[FailureClass] = frozenset({"worker_lost", "worker_unav
 NEVER_RETRIED: frozenset[FailureClass] = frozenset({"budget", "cancelled"})
 
 ResultFile = Literal["missing", "unreadable", "completed", "failed", "budget_exceeded", "other"]
-"""What a process left as its result file. `other` is JSON that states neither a success nor a failure."""
+"""The state of a process's result file. `other` is JSON that states neither a success nor a failure."""
 Connection = Literal["refused", "reset", "dns", "timeout", "tls", "unreachable", "protocol", "other"]
 
 
 class Facts(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What was seen of a failed attempt, typed. A worker fills in what it knows; the server classifies."""
+    """Holds the typed facts of a failed attempt. A worker reports the facts that it knows, and the server classifies them."""
 
     message: str | None = None
     status_code: int | None = None
     connection: Connection | None = None
-    """How a connection failed, where there was no answer at all."""
+    """How a connection failed, if there was no answer."""
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
     result_file: ResultFile | None = None
     exception: str | None = None
-    """Qualified name of the exception's type: `builtins.ValueError`, `mylib.errors.QuotaExceeded`."""
+    """The qualified name of the exception's type: `builtins.ValueError`, `mylib.errors.QuotaExceeded`."""
     exception_bases: tuple[str, ...] = ()
-    """Qualified names of its base classes, nearest first, without `object`."""
+    """The qualified names of its base classes, nearest first, without `object`."""
     timed_out: bool = False
     fatal: bool = False
-    """The handler itself says that it failed (`Fatal`, `success: false`)."""
+    """True if the handler itself states the failure (`Fatal`, `success: false`)."""
     retry_after: float | None = None
-    """Seconds the callee asked to be left alone (`Retry-After`)."""
+    """The seconds after which the callee allows another request (`Retry-After`)."""
     dependency: str | None = None
-    """What it talked to: the host of a URL, or the key the definition names."""
+    """The dependency that was called: the host of a URL, or the key that the definition names."""
     stderr_tail: str | None = None
     traceback: str | None = None
     data: Any = None
-    """The body of an error answer, or what a failed handler gave along."""
+    """The body of an error answer, or the data that a failed handler returned."""
     child: dict[str, Any] | None = None
-    """Of a failed child: its execution_id, class, reason, message, step and attempts (and its own child, further down)."""
+    """The failure of a child: its execution_id, class, reason, message, step and attempts, and the failure of its own child."""
     failure_class: FailureClass | None = None
-    """Set where the class is known already: by the server itself, or by a person who asks `tenax decide`."""
+    """The class, if it is known already: from the server itself, or from a user of `tenax decide`."""
     reason: str | None = None
 
 
 class Failure(Struct, frozen=True, gc=False):
-    """A classified failure."""
+    """Is a classified failure."""
 
     failure_class: FailureClass
     reason: str
     message: str
     evidence: dict[str, Any] = field(default_factory=dict)
-    """The facts that are set, less the message: status_code, exit_code, retry_after, exception, dependency, ..."""
+    """The facts that are set, without the message: status_code, exit_code, retry_after, exception, dependency, ..."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"class": self.failure_class, "reason": self.reason, "message": self.message, **self.evidence}
 
     @classmethod
     def from_dict(cls, body: dict[str, Any]) -> Failure:
-        """A stored failure: what `as_dict` made of it."""
+        """Reads a stored failure, which `as_dict` has made."""
         evidence = {name: value for name, value in body.items() if name not in ("class", "reason", "message")}
         return cls(body["class"], body["reason"], body["message"], evidence)
 
 
 class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What an attempt used up, where it says so."""
+    """Holds the cost and the tokens that an attempt reports."""
 
     cost_usd: float | None = None
     tokens: int | None = None
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What an attempt came to."""
+    """Says how an attempt ended."""
 
     status: OutcomeStatus
     result: Any = None
     facts: Facts | None = None
-    """For `failed` and `not_completed`."""
+    """The facts, for `failed` and `not_completed`."""
     after: float | None = None
-    """Seconds: a handler's `Retry(after=...)` replaces the curve; for `snoozed`, when to run again."""
+    """Seconds until the next run: of `Retry(after=...)`, which replaces the policy's delay, or of a snooze."""
     usage: Usage | None = None

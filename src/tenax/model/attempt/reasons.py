@@ -1,4 +1,4 @@
-"""The published list of failure reasons: what `retry_on`, `never_on` and `rules` may name besides classes."""
+"""Lists the published reasons of failures, which `retry_on`, `never_on` and `rules` may name besides classes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ REASON_OF_CLASS: Mapping[FailureClass, str] = MappingProxyType(
         "cancelled": "cancelled_on_request",
     }
 )
-"""The reason of a failure of which only the class is known."""
+"""The reason of a failure if only its class is known."""
 
 _PATTERN = re.compile(
     r"http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}"
@@ -116,5 +116,5 @@ def is_known_reason(text: str) -> bool:
 
 
 def known_names() -> tuple[str, ...]:
-    """What may stand in `retry_on` and its like, for suggestions of the nearest."""
+    """Returns the names that are valid in `retry_on` and similar fields, for suggestions of the nearest name."""
     return (*FAILURE_CLASSES, *REASONS)

@@ -1,4 +1,4 @@
-"""What an attempt used up, as it says so itself: in a result file, or in a callback."""
+"""Reads the usage that an attempt reports in a result file or a callback."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from tenax.model.attempt.outcome import Usage
 
-LARGEST_COST = 1e15
-LARGEST_TOKENS = 2**63 - 1
+MAX_COST = 1e15
+MAX_TOKENS = 2**63 - 1
 
 
 def read_usage(stated: Any) -> Usage | None:
-    """What does not look like a number is left out: a wrong usage must not cost a finished attempt its result."""
+    """Reads the usage. Ignores values that are not numbers, since a wrong usage must not fail a finished attempt."""
     if not isinstance(stated, dict):
         return None
     cost, tokens = stated.get("cost_usd", stated.get("cost")), stated.get("tokens")
@@ -22,9 +22,9 @@ def read_usage(stated: Any) -> Usage | None:
 
 
 def bounded_cost(cost: float) -> float:
-    """In this order a NaN comes to 0."""
-    return float(min(max(0, cost), LARGEST_COST))
+    """Returns a cost from 0 to `MAX_COST`. The order of `min` and `max` turns a NaN into 0."""
+    return float(min(max(0, cost), MAX_COST))
 
 
 def bounded_tokens(tokens: int) -> int:
-    return min(max(tokens, 0), LARGEST_TOKENS)
+    return min(max(tokens, 0), MAX_TOKENS)

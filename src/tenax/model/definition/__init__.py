@@ -1,1 +1,1 @@
-"""Says what a workflow is: its steps, its children, its inputs."""
+"""Defines a workflow: its steps, its children and its inputs."""

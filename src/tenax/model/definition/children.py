@@ -1,4 +1,4 @@
-"""The workflows that a workflow starts as children."""
+"""Finds the workflows that a workflow starts as children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ChildKind = Literal["workflow", "file"]
 
 
 class ChildReference(NamedTuple):
-    """A child as a step names it: a stored workflow (NAME or NAME@VERSION), or a file from the definition's folder."""
+    """Holds a child as a step names it: a stored workflow (NAME or NAME@VERSION), or a file relative to the definition's folder."""
 
     step: str
     kind: ChildKind
@@ -20,7 +20,7 @@ class ChildReference(NamedTuple):
 
 
 def child_references(workflow: Workflow) -> tuple[ChildReference, ...]:
-    """Each step of type `workflow`, in the order of the file. Compensations cannot be workflows."""
+    """Returns the child of each step of type `workflow`, in the order of the file. Compensations cannot be workflows."""
     kinds: tuple[ChildKind, ...] = ("workflow", "file")
     return tuple(
         ChildReference(step.name, kind, step.spec[kind])
@@ -32,7 +32,7 @@ def child_references(workflow: Workflow) -> tuple[ChildReference, ...]:
 
 
 def input_problems(step: Step, child: Workflow) -> list[str]:
-    """What the names of a workflow step's `input` lack, or have too much, for the child. A template may give any."""
+    """Returns the missing and the unknown names in the `input` of a workflow step. An `input` that is a template is not checked."""
     given = step.spec.get("input") or {}
     if not isinstance(given, Mapping):
         return []
@@ -42,7 +42,7 @@ def input_problems(step: Step, child: Workflow) -> list[str]:
         if name not in child.inputs
     ]
     if isinstance(step.retry, Mapping) and "vary" in step.retry:
-        return unknown  # the rest may come from there
+        return unknown  # `vary` may give the missing inputs
     missing = [
         f"{name}: workflow `{child.name}` requires it, and it is not given"
         for name, declared in child.inputs.items()

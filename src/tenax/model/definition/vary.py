@@ -1,4 +1,4 @@
-"""`vary`: a policy's overrides of a step's own keys, entry by entry."""
+"""Reads and applies `vary`, the overrides of a step's keys in its policy."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ FIXED_KEYS: Mapping[str, str] = {
     "workflow": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
     "file": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
 }
-"""Keys of a type that cannot vary, and why."""
+"""Keys of steps that cannot vary, and why."""
 
 
 def override_text(override: Mapping[str, Any]) -> str:
-    """An entry as a policy holds it."""
+    """Encodes an entry as a policy holds it."""
     return json.dumps(override, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def merge_override(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings are merged key by key, at every depth; anything else replaces what was there."""
+    """Merges mappings key by key, at every depth. Any other value replaces the earlier one."""
     merged = dict(base)
     for key, value in override.items():
         before = merged.get(key)

@@ -1,4 +1,4 @@
-"""A workflow as its author wrote it, checked and in canonical form."""
+"""Defines a workflow, checked and in canonical form."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tenax.model.policy import Patch
 StepType = Literal["python", "http", "process", "sleep", "wait", "workflow"]
 STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
 SERVER_TYPES: tuple[StepType, ...] = ("sleep", "wait", "workflow")
-"""What the server itself carries out: no worker leases it, and no slot is held meanwhile."""
+"""The types of steps that the server itself carries out. No worker leases them, and they take no slot."""
 
-DEFAULT_TIMEOUT = 300.0
+DEFAULT_TIMEOUT = 300.0  # seconds of one attempt
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
-"""Higher is sooner."""
+"""The valid priorities. Items with a higher one start sooner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How many items of a fan-out may fail before the step does: a number, or a percentage of all."""
+    """Says how many items of a fan-out may fail before the step fails: a number, or a percentage of all items."""
 
     count: int = 0
     percent: float | None = None
@@ -35,54 +35,54 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """A success is not yet done before this holds: it runs again after a delay, uncounted."""
+    """Says when a successful step is done. Until the condition holds, it runs again after a delay, and the attempts do not count."""
 
     condition: str
     delay: float = 5.0
     max_polls: int | None = 1000
-    """How often it may run again; None is unlimited."""
+    """How often it may run again. None means unlimited."""
     deadline: float | None = None
     """Seconds since the first enqueue after which it does not run again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """How many items may run at once, in all executions: of the step or of what it names, and of each key."""
+    """Limits how many items may run at once in all executions, of the step or of an action, and of each key."""
 
     limit: int | None = None
-    """Of them all; None: only those of one key are counted."""
+    """The limit of all items together. None if only items with the same key are counted."""
     action: str | None = None
-    """The steps that name it, of whatever workflow, are counted together. None: this step of this workflow alone."""
+    """The steps of all workflows that name this action are counted together. None means only this step of this workflow."""
     key: str | None = None
-    """A template; items for which it gives the same are counted together."""
+    """A template. Items for which it gives the same text are counted together."""
     key_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OnFailure:
-    """What comes in the place of a step that failed for good: another step, a value, or nothing at all."""
+    """Says what replaces a step that failed for good: another step, a value, or nothing."""
 
     action: Literal["continue", "value", "step"]
     value: Any = None
-    """For `value`; may hold templates."""
+    """The value of `value`, which may contain templates."""
     step: str | None = None
-    """For `step`: the name of the fallback, which runs only then."""
+    """The name of the fallback step of `step`, which runs only after the failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A node of the workflow's graph. Templates are still text."""
+    """Is a node of the workflow's graph. Its templates are not rendered."""
 
     name: str
     type: StepType
     spec: Mapping[str, Any]
-    """The keys of its type (`url`, `command`, `task`, ...), with their defaults filled in."""
+    """The keys of its type (`url`, `command`, `task`, ...), with their defaults."""
     needs: tuple[str, ...] = ()
-    """Names of the steps it waits for; every `next` has been turned round into this."""
+    """The names of the steps for which it waits. Every `next` of the file has become a `needs`."""
     when: str | None = None
     goal: bool = False
     timeout: float | None = DEFAULT_TIMEOUT
-    """None, for what the server carries out: as long as it takes."""
+    """Seconds of one attempt. None means no limit, for steps that the server carries out."""
     queue: str = DEFAULT_QUEUE
     queue_ttl: float | None = None
     priority: int = DEFAULT_PRIORITY
@@ -90,17 +90,17 @@ class Step:
     dependency: str | None = None
     retry: Patch | None = None
     for_each: Any = None
-    """A list (its elements may hold templates), or a template that gives one. None: no fan-out."""
+    """A list, whose elements may contain templates, or a template that gives a list. None if the step has no fan-out."""
     parallelism: int = 1
     tolerate: Tolerance | None = None
     until: Until | None = None
     on_failure: OnFailure | None = None
     compensate: Step | None = None
-    """The action that undoes what an item of this step did, by the step's own name."""
+    """The action that undoes an item of this step. It has the name of the step."""
     concurrency: Concurrency | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Keys that came later than the first version of the language are there only where they are used."""
+        """Returns the step as a dict. Keys that the first version of the language did not have are left out at their default."""
         body = {f.name: getattr(self, f.name) for f in fields(self)}
         body["needs"] = list(self.needs)
         for name in _LATER:
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One declared input: its JSON Schema, and whether it must be given."""
+    """Holds one declared input: its JSON Schema, and whether it is required."""
 
     schema: Mapping[str, Any]
     required: bool = False
@@ -141,7 +141,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A named definition. Its identity is the hash of `as_dict()`."""
+    """Is a named definition. Its identity is the hash of `as_dict()`."""
 
     name: str
     steps: tuple[Step, ...]
@@ -149,12 +149,12 @@ class Workflow:
     description: str | None = None
     inputs: Mapping[str, Input] = field(default_factory=dict)
     retry: Patch | None = None
-    """`defaults.retry`; the other defaults are already in the steps."""
+    """The policy of `defaults.retry`. The other defaults are merged into the steps."""
     deadline: float | None = None
     outputs: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The canonical form: what is stored and hashed, and what `from_dict` reads back."""
+        """Returns the canonical form, which is stored and hashed, and which `from_dict` reads."""
         steps = [step.as_dict() for step in self.steps]
         inputs = {
             name: {

@@ -1,4 +1,4 @@
-"""The events: how each is written, and whether what the log holds is as it was declared."""
+"""Builds events, and checks stored events against their declarations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def event(
     token: str | None = None,
     data: EventData | Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Builds an event as the log stores it. Whatever does not apply is left out."""
+    """Builds an event as the log stores it. Leaves out fields that are None."""
     body: dict[str, Any] = {"type": NAMES[kind]}
     if step is not None:
         body["step"] = step
@@ -41,9 +41,9 @@ def event(
 
 
 def check_event(body: Mapping[str, Any], *, newer: bool = False) -> str | None:
-    """Returns what is wrong with a stored event by the declaration of its type. Returns None if it conforms.
+    """Returns how a stored event differs from the declaration of its type. Returns None if it conforms.
 
-    `newer`: a later version may have written the event, with fields in its data that are not declared here.
+    `newer` allows unknown fields in the data, since a later version may have written the event.
     """
     kind = TYPES.get(body.get("type", ""))
     if kind is None:

@@ -1,8 +1,8 @@
-"""The data of the events: one struct for each shape, shared by the event types that have the same shape.
+"""Defines the data of events, with one struct for each shape.
 
-The fields stand in the order in which they are written. A field without a default is in every event of its type; a field that may
-be UNSET is there where it applies. A field that an earlier version did not write may be UNSET too: old logs conform.
-A description is for `docs/events.md`, where the name of a field does not say enough.
+The fields are in the order in which they are written. A field without a default is in every event of its type. A field that may be
+UNSET is only in the events to which it applies, or was not written by an earlier version, so that old logs conform. The descriptions go
+into `docs/events.md`, for fields whose name does not say enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parts that the data of several event types have in common: a failure, a decision, counts."""
+"""Defines the parts that are common to the data of several event types: a failure, a decision, counts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Time = Annotated[datetime, Meta(tz=True)]
 
 
 class EventData(Value, omit_defaults=True, forbid_unknown_fields=True):
-    """The data of an event, or a part of it."""
+    """Is the data of an event or a part of it."""
 
 
 class ChildFailure(EventData):
-    """Why a child execution failed, as its parent's failure keeps it."""
+    """Holds the failure of a child execution within the failure of its parent."""
 
     execution_id: int
     class_: str | None = field(name="class")
@@ -33,7 +33,7 @@ class ChildFailure(EventData):
 
 
 class FailureRecord(EventData):
-    """A classified failure, with the facts that were seen of it (`outcome.Facts`)."""
+    """Holds a classified failure with its facts (`outcome.Facts`)."""
 
     class_: FailureClass = field(name="class")
     reason: str
@@ -54,16 +54,17 @@ class FailureRecord(EventData):
     traceback: str | UnsetType = UNSET
     data: Any | UnsetType = UNSET
     attempts: int | UnsetType = UNSET
-    """Of a failure that ended a step."""
+    """The number of attempts, in a failure that ended a step."""
     child: ChildFailure | UnsetType = UNSET
     step: str | UnsetType = UNSET
-    """Of a failure that ended an execution: the step that failed."""
+    """The step that failed, in a failure that ended an execution."""
 
 
 class DecisionRecord(Value, omit_defaults=True):
-    """A decision. Of a plain first-time success only three fields are stored.
+    """Holds a decision. Only three fields are stored for a success at the first attempt.
 
-    Unknown fields are allowed: other versions of the decider stored other ones. The law `decision-replays` holds those of this version.
+    Unknown fields are allowed, since other versions of the decision function stored other fields. The law `decision-replays` checks the
+    decisions of this version.
     """
 
     verdict: Verdict
@@ -85,7 +86,7 @@ class DecisionRecord(Value, omit_defaults=True):
 
 
 class ParentRecord(EventData):
-    """The attempt of a parent that started a child."""
+    """Names the attempt of a parent that started a child."""
 
     execution_id: int
     step: str
@@ -94,7 +95,7 @@ class ParentRecord(EventData):
 
 
 class RetryCount(EventData):
-    """The number of an attempt, and whether an earlier one failed."""
+    """Holds the number of an attempt, and whether an earlier one failed."""
 
     attempt: int
     max_attempts: int | None
@@ -102,14 +103,14 @@ class RetryCount(EventData):
 
 
 class VaryRecord(EventData):
-    """The entry of `vary` that an attempt has, and the inputs that it changes."""
+    """Holds the entry of `vary` that applies to an attempt, and the keys that it overrides."""
 
     entry: int
     override: dict[str, Any]
 
 
 class WaitingRecord(EventData):
-    """What an attempt waits for that the server carries out itself."""
+    """Says what an attempt of one of the server's own steps waits for."""
 
     for_: Annotated[
         Literal["sleep", "signal", "approval", "child"],
@@ -121,7 +122,7 @@ class WaitingRecord(EventData):
 
 
 class ItemCounts(EventData):
-    """The items of a fan-out by how they ended."""
+    """Counts the items of a fan-out by how they ended."""
 
     total: int
     succeeded: int
@@ -129,7 +130,7 @@ class ItemCounts(EventData):
 
 
 class UsageRecord(EventData):
-    """What an attempt says that it used up."""
+    """Holds the usage that an attempt reported."""
 
     cost_usd: float | None
     tokens: int | None
@@ -139,7 +140,7 @@ if TYPE_CHECKING:
     AnyFailure = FailureRecord | Mapping[str, Any]
     AnyDecision = DecisionRecord | Decision | msgspec.Raw
 else:
-    # A struct takes what it is given: an event that is built has its failure and its decision as they are at hand, and their JSON
-    # is that of the records. An event that is read is checked for the records.
+    # A struct does not check its fields when it is made. An event is built with the failure and the decision in any of these types, whose
+    # JSON is the same as that of the records. Only events that are read are checked against the records.
     AnyFailure = FailureRecord
     AnyDecision = DecisionRecord

@@ -1,6 +1,6 @@
-"""The types of events. A class declares each: its name, when it is written, whose event it is, and its data.
+"""Declares the types of events. Each class says the name of an event, when it is written, to what it belongs, and its data.
 
-All else that speaks of event types is made from these classes: the check of the log, `docs/events.md`, and the sets in this module.
+The check of the log, `docs/events.md` and the sets in this module are made from these classes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from tenax.model.events import data as of
 from tenax.model.parse.values import Value
 
 Number = int | None | UnsetType
-"""The place in the list of a fan-out. Version 0.1 wrote null where there is none."""
+"""The number of an item in its fan-out. Version 0.1 wrote null if there is no fan-out."""
 
 
 class Event(Value, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"):
-    """An event as the log stores it. A type without data of its own has no field `data`."""
+    """Is an event as the log stores it. A type without data has no field `data`."""
 
     when: ClassVar[str] = ""
-    """The sentence of the docs. Empty: the name is reserved, and this version never writes it."""
+    """The description in the docs. If it is empty, the name is reserved and this version never writes the event."""
     ends_attempt: ClassVar[bool] = False
 
 
@@ -38,7 +38,7 @@ class AttemptEvent(ItemEvent):
 
 class OutcomeEvent(AttemptEvent):
     token: str | UnsetType = UNSET
-    """The token of the lease that was reported on."""
+    """The token of the lease to which the report belongs."""
 
 
 # -- executions
@@ -76,7 +76,7 @@ class ExecutionPaused(Event, tag="execution_paused"):
 
 
 class ExecutionResumed(Event, tag="execution_resumed"):
-    when = "it goes on"
+    when = "someone resumed it, or its parent: it goes on"
 
 
 class ExecutionReopened(Event, tag="execution_reopened"):
@@ -334,7 +334,7 @@ TYPES: dict[str, type[Event]] = {
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, Event) and not kind.__subclasses__()
 }
-"""Every type by its name, in the order of the docs."""
+"""All types by their name, in the order of the docs."""
 RESERVED = frozenset(name for name, kind in TYPES.items() if not kind.when)
 ATTEMPT_ENDS = frozenset(name for name, kind in TYPES.items() if kind.ends_attempt)
 
@@ -346,4 +346,4 @@ def _data_fields(kind: type[Event]) -> frozenset[str]:
 
 
 DATA_FIELDS = {name: _data_fields(kind) for name, kind in TYPES.items()}
-"""The names of the fields that the data of each type may have."""
+"""The names of the fields in the data of each type."""

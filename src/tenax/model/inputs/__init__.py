@@ -1,1 +1,1 @@
-"""Checks inputs against their schemas, and bounds what such a check may cost."""
+"""Checks inputs against their schemas, and limits the cost of a check."""

@@ -1,4 +1,4 @@
-"""The inputs a workflow declares, each a JSON Schema; and the check of what an execution is given against them."""
+"""Reads the inputs that a workflow declares as JSON Schemas, and checks the inputs of executions against them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tenax.model.inputs.schema_validator import validator_of
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
 from tenax.model.parse.findings import Findings, Path, describe_mismatch, format_path, shorten, suggest
 
-MOST_INPUTS = 500
+MAX_INPUTS = 500  # inputs of one workflow  # inputs of one workflow
 _PATH: Path = ("input",)
-DEEPEST = 100
+MAX_DEPTH = 100
 """Levels of lists and objects in an input."""
 _SCHEMAS_AT_ONCE = 200
-"""Values in all schemas of a definition that is read at once: each schema is checked against that of JSON Schema itself."""
+"""The most values in all schemas of a definition that is read on the event loop. Each schema is checked against the meta-schema."""
 SCHEMA_MEMORY = 32_000_000
 """Bytes of the schemas whose validators are kept in memory."""
 _VALIDATOR = 2_000
-"""Bytes of a validator besides its schema."""
+"""Bytes of a validator without its schema."""
 _VALUES_AT_ONCE = 10_000
-"""Values of all inputs of an execution, where they are checked at once."""
+"""The most values in all inputs of an execution that are checked on the event loop."""
 
 # fmt: off
 INPUT_KEYWORDS = (
@@ -44,25 +44,25 @@ INPUT_KEYWORDS = (
 # fmt: on
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _REFUSED_ANYWHERE = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
-_LONGEST_PROBLEM = 300
-_MOST_PROBLEMS = 50
+_MAX_PROBLEM = 300
+_MAX_PROBLEMS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a definition may be."""
+    """Limits the size of a definition."""
 
     steps: int = 20_000
     schema: int = 5_000
-    """Values in all schemas of its inputs."""
+    """The most values in all schemas of its inputs."""
     at_once: bool = False
-    """Only as long as that is short: where a schema may need more time, `NotAtOnce` is raised."""
+    """True if reading must be short. `NotAtOnce` is raised if a schema may take longer."""
 
 
 def read_inputs(given: Mapping[str, Any], findings: Findings, limits: Limits) -> dict[str, Input]:
-    """The workflow's `input`: a mapping of names to schemas."""
-    if len(given) > MOST_INPUTS:
-        findings.add(_PATH, f"more than {MOST_INPUTS} inputs: pass one mapping instead")
+    """Reads the workflow's `input`, a mapping of names to schemas."""
+    if len(given) > MAX_INPUTS:
+        findings.add(_PATH, f"more than {MAX_INPUTS} inputs: pass one mapping instead")
         return {}
     values = cost_of(given).values
     if values > limits.schema:
@@ -84,7 +84,7 @@ def read_inputs(given: Mapping[str, Any], findings: Findings, limits: Limits) ->
 
 
 def _stay_short(schema: Any) -> None:
-    """Raises NotAtOnce unless the checks of a schema and of its default are short."""
+    """Raises NotAtOnce unless the checks of the schema and of its default are provably short."""
     default = size_of(schema.get("default")) if isinstance(schema, dict) else size_of(schema)
     if default is None or not is_short(cost_of(schema), default):
         raise NotAtOnce
@@ -144,12 +144,12 @@ def _check_schema(schema: dict[str, Any], path: Path, findings: Findings) -> Non
 
 
 def _try_out(schema: dict[str, Any]) -> str | None:
-    """A `$ref` that leads nowhere, or in a circle, shows only when the schema is used."""
+    """Uses the schema once, since a `$ref` to nothing or in a circle shows only then. Returns the error or None."""
     return next((problem for _, problem in _problems(schema, None) if problem.startswith("its schema")), None)
 
 
 def _walk_references(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Whatever could make a validator look beyond the schema itself: nothing is ever fetched."""
+    """Yields the parts of a schema that refer to something outside of it. Nothing is ever fetched."""
     if isinstance(schema, list):
         for index, element in enumerate(schema):
             yield from _walk_references(element, (*path, index))
@@ -164,7 +164,7 @@ def _walk_references(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What an execution starts with: the given inputs, checked, and defaults for the others."""
+    """Checks the given inputs. Returns them with the defaults of the others."""
     problems = [
         f"{shorten(name)}: there is no such input{suggest(name, list(workflow.inputs))}"
         if workflow.inputs
@@ -180,7 +180,7 @@ def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
         elif declared.required:
             problems.append(f"{name}: required, but not given")
     if problems:
-        shown = problems[:_MOST_PROBLEMS]
+        shown = problems[:_MAX_PROBLEMS]
         if len(problems) > len(shown):
             shown.append("and more")
         raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(shown))
@@ -188,7 +188,7 @@ def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fill_in(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given inputs, which were checked, and defaults for the others."""
+    """Returns the given inputs, which were checked before, with the defaults of the others."""
     return {
         name: given.get(name, declared.default)
         for name, declared in workflow.inputs.items()
@@ -197,7 +197,7 @@ def fill_in(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_checked_shortly(workflow: Workflow, given: Mapping[str, Any]) -> bool:
-    """Whether `check_input` is provably short. If not, it may take any time."""
+    """Returns whether `check_input` is provably short. If not, it may take any time."""
     values = 0
     for name, value in given.items():
         size = size_of(value)
@@ -220,12 +220,12 @@ def _problems_of(declared: Input, value: Any) -> list[tuple[Path, str]]:
 
 
 def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
-    """What JSON or PostgreSQL cannot hold. With its own stack: a given value may be nested as deep as it likes."""
+    """Yields the parts that JSON or PostgreSQL cannot hold. Does not recurse, since a value may be nested deeply."""
     pending: list[tuple[Path, Any]] = [((), value)]
     while pending:
         path, part = pending.pop()
-        if len(path) > DEEPEST:
-            yield path[:3], f"nested deeper than {DEEPEST} levels"
+        if len(path) > MAX_DEPTH:
+            yield path[:3], f"nested deeper than {MAX_DEPTH} levels"
         elif isinstance(part, dict):
             pending.extend(((*path, str(key)), below) for key, below in part.items())
             pending.extend((path, key) for key in part)
@@ -244,21 +244,21 @@ def _is_unicode(text: str) -> bool:
 
 
 def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
-    """Where and how `value` does not fit `schema`."""
+    """Returns where and how `value` does not fit `schema`."""
     if not schema:
         return []
     from referencing.exceptions import Unresolvable
 
     validator = _VALIDATORS.of(schema).validator
     try:
-        errors = list(islice(validator.iter_errors(value), _MOST_PROBLEMS + 1))
+        errors = list(islice(validator.iter_errors(value), _MAX_PROBLEMS + 1))
     except RecursionError:
         return [((), "its schema refers to itself without end (`$ref`)")]
     except Unresolvable:
         return [((), "its schema has a `$ref` that leads nowhere")]
-    except (MemoryError, SystemError):  # the process aside has no more memory
+    except (MemoryError, SystemError):  # the process that checks inputs has no more memory
         raise
-    except Exception:  # noqa: BLE001 -- what stands in an `enum` or a `description` was never checked to be a schema
+    except Exception:  # noqa: BLE001 -- a `$ref` may lead to a part that is no schema, and cause any error
         return [((), "its schema has a `$ref` that leads to what is no schema")]
     return [
         (tuple(error.absolute_path), _explain(error.validator, error.validator_value, error))
@@ -275,19 +275,19 @@ def _explain(keyword: object, wanted: Any, error: Any) -> str:
 
 
 def _brief(message: str) -> str:
-    return shorten(message, _LONGEST_PROBLEM)
+    return shorten(message, _MAX_PROBLEM)
 
 
 class _Compiled(NamedTuple):
     schema: Mapping[str, Any]
-    """Kept, so that no other has its identity."""
+    """The schema, which is kept so that its `id` stays unique."""
     cost: SchemaCost
     validator: Any
     weight: int
 
 
 class _Validators:
-    """Validators by the identity of their schemas: a workflow in memory is submitted many times. The oldest go first."""
+    """Caches validators by the `id` of their schemas, since a workflow is submitted many times. Drops the oldest first."""
 
     def __init__(self, most: int) -> None:
         self._most = most

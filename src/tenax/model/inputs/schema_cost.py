@@ -1,7 +1,7 @@
-"""What the check of an input against its schema can cost at most, found without making the check.
+"""Bounds the cost of checking an input against its schema, without making the check.
 
-A check that is provably short is made at once. All others are made aside, in a process that can be killed (`tenax.engine.definitions.reader_processes`): a
-backtracking pattern, a chain of `$ref` or a long list can take any time.
+A check that is provably short is made at once, on the event loop. All other checks are made in a process that can be killed
+(`tenax.engine.definitions.reader_processes`), since a backtracking pattern, a chain of `$ref` or a long list can take any time.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-MOST_STEPS = 2_000
-"""Keywords of a schema times values of an input, for a check that is made at once: about 10 ms."""
-MOST_MATCHING = 200_000
-"""Steps of a pattern, for a check that is made at once: about 4 ms."""
-MOST_SHOWN = 5_000_000
-"""Keywords times characters of an input, for a check that is made at once: an error may show the value."""
-MOST_REPEATED = 1_000_000
-"""Values of an input times characters of the schema, for a check that is made at once: an error may show the schema."""
-MOST_PATTERN_TEXT = 2_000
-"""Characters of all patterns of a schema, for a check that is made at once: each is compiled when it is first used, 4 ms in all."""
-MOST_VALUES = 10_000
-"""Values of an input that is looked at at once."""
+MAX_STEPS = 2_000
+"""Keywords of a schema times values of an input, in a check that is made at once. They take about 10 ms."""
+MAX_MATCHING = 200_000
+"""Steps of matching patterns in a check that is made at once. They take about 4 ms."""
+MAX_SHOWN = 5_000_000
+"""Keywords times characters of an input, in a check that is made at once. An error may show the value."""
+MAX_REPEATED = 1_000_000
+"""Values of an input times characters of the schema, in a check that is made at once. An error may show the schema."""
+MAX_PATTERN_TEXT = 2_000
+"""Characters of all patterns of a schema, in a check that is made at once. Compiling them at their first use takes 4 ms in all."""
+MAX_VALUES = 10_000
+"""Values of an input whose size is computed."""
 _WITHOUT_BOUND = frozenset({"$ref", "patternProperties", "unevaluatedItems", "unevaluatedProperties"})
 _PIECE = re.compile(
     r"""(?: \\[dDwWsS\-./@:_,;#~&%+*?(){}\[\]|^$\\]      # an escape
@@ -34,31 +34,31 @@ _PIECE = re.compile(
 
 
 class NotAtOnce(Exception):
-    """What was asked for at once may take long."""
+    """Work that should be done at once may take too long."""
 
 
 class SchemaCost(NamedTuple):
-    """What is known of a schema before anything is checked against it."""
+    """Describes the cost of a schema, before anything is checked against it."""
 
     values: int
     characters: int
-    """Of its texts, and of the names in it."""
+    """The number of characters in its texts and names."""
     bounded: bool
-    """It has nothing that can take longer than its length times that of the input."""
+    """True if no keyword can take longer than the size of the schema times that of the input."""
     patterns: int
     power: int
-    """A pattern takes at most the length of the text to this power."""
+    """The exponent of the longest time of a pattern, in the length of the text."""
 
 
 class InputSize(NamedTuple):
     values: int
     characters: int
     longest: int
-    """Characters of its longest text."""
+    """The number of characters in its longest text."""
 
 
 def cost_of(schema: Any) -> SchemaCost:
-    """Looks at every value of a schema, also where it is not read as one: what is named `$ref` in an example does no harm."""
+    """Computes the cost of a schema from all of its values. Values that are no keywords, such as examples, only raise the bound."""
     values = characters = patterns = text = 0
     power, bounded = 1, True
     todo = [schema]
@@ -77,7 +77,7 @@ def cost_of(schema: Any) -> SchemaCost:
             todo.extend(part)
         elif isinstance(part, str):
             characters += len(part)
-    return SchemaCost(values, characters, bounded and text <= MOST_PATTERN_TEXT, patterns, power)
+    return SchemaCost(values, characters, bounded and text <= MAX_PATTERN_TEXT, patterns, power)
 
 
 def weight_of(schema: Any) -> int:
@@ -95,13 +95,13 @@ def weight_of(schema: Any) -> int:
 
 
 def power_of(pattern: str) -> int | None:
-    """Returns the power to which a search for this pattern grows with the text at most. Returns None if it is not known.
+    """Returns the exponent with which the time of a search grows with the text at most. Returns None if it is not known.
 
-    Known are sequences of characters and classes, each repeated or not: `^[a-z0-9-]+$`. Every repetition can end at any character
-    of the text, and a search without `^` can begin at any. A class with characters beyond Latin-1 is not known: to compile one takes
-    milliseconds, so a pattern of 2,000 characters could take a second.
+    It is known for sequences of characters and classes with optional repetitions, such as `^[a-z0-9-]+$`. Every repetition can end
+    at any character of the text, and a search without `^` can begin at any. It is not known for classes with characters beyond
+    Latin-1: compiling one takes milliseconds, so a pattern of 2,000 characters could take a second.
     """
-    if len(pattern) > MOST_PATTERN_TEXT or (not pattern.isascii() and max(pattern) > "\xff"):
+    if len(pattern) > MAX_PATTERN_TEXT or (not pattern.isascii() and max(pattern) > "\xff"):
         return None
     anchored = pattern.startswith("^")
     position, repeats = int(anchored), 0
@@ -118,7 +118,7 @@ def power_of(pattern: str) -> int | None:
 
 
 def size_of(value: Any) -> InputSize | None:
-    """Returns the size of an input. Returns None if it has more values than are looked at at once."""
+    """Returns the size of an input. Returns None if it has more than `MAX_VALUES` values."""
     characters = longest = 0
     todo = [value]
     for part in todo:
@@ -127,24 +127,24 @@ def size_of(value: Any) -> InputSize | None:
             characters += length
             longest = max(length, longest)
         elif isinstance(part, Mapping):
-            if len(todo) + 2 * len(part) > MOST_VALUES:
+            if len(todo) + 2 * len(part) > MAX_VALUES:
                 return None
             todo.extend(part)
             todo.extend(part.values())
         elif isinstance(part, list | tuple):
-            if len(todo) + len(part) > MOST_VALUES:
+            if len(todo) + len(part) > MAX_VALUES:
                 return None
             todo.extend(part)
     return InputSize(len(todo), characters, longest)
 
 
 def is_short(cost: SchemaCost, size: InputSize) -> bool:
-    """Whether a check of an input of this size against this schema is provably short."""
+    """Returns whether a check of an input of this size against this schema is provably short."""
     if not cost.bounded:
         return False
-    if cost.values * size.values > MOST_STEPS or cost.values * size.characters > MOST_SHOWN:
+    if cost.values * size.values > MAX_STEPS or cost.values * size.characters > MAX_SHOWN:
         return False
-    if cost.characters * size.values > MOST_REPEATED:
+    if cost.characters * size.values > MAX_REPEATED:
         return False
     matching: int = (size.longest + 1) ** cost.power
-    return cost.patterns * size.values * matching <= MOST_MATCHING
+    return cost.patterns * size.values * matching <= MAX_MATCHING

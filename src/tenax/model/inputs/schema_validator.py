@@ -1,4 +1,4 @@
-"""The validator of input schemas. It fetches nothing, and compares the elements of a list in linear time."""
+"""Makes validators of input schemas. They fetch nothing, and compare the elements of a list in linear time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def validator_of(schema: Mapping[str, Any]) -> Any:
-    """Returns a validator of this schema, with an empty registry: a `$ref` leads to nothing outside."""
+    """Returns a validator of this schema. Its registry is empty, so a `$ref` cannot lead to another schema."""
     from referencing.jsonschema import EMPTY_REGISTRY
 
     return _validator_class()(schema, registry=EMPTY_REGISTRY)
@@ -23,7 +23,7 @@ def _validator_class() -> Any:
 
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    """As the library's own, which compares each element with all others."""
+    """Checks `uniqueItems` in linear time. The library's own check compares each element with all others."""
     from jsonschema import ValidationError
 
     if wanted and validator.is_type(instance, "array") and not _is_unique(instance):
@@ -41,7 +41,7 @@ def _is_unique(elements: list[Any]) -> bool:
 
 
 def _key(value: Any) -> Hashable:
-    """Equal for values that are equal in JSON: 1 and 1.0 are, 1 and true are not."""
+    """Returns a key that is equal for values that are equal in JSON, such as 1 and 1.0, but not 1 and true."""
     match value:
         case bool():
             return ("boolean", value)

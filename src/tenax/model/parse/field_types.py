@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenax.model.durations import parse_duration
-from tenax.model.names import LONGEST_NAME, name_fault
+from tenax.model.names import MAX_NAME, name_fault
 from tenax.model.parse.findings import shorten
 from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadWritten, Written, faults
 
@@ -19,7 +19,7 @@ WRITTEN_SCHEMA: JsonSchema = {"type": ["string", "number"]}
 NAME_SCHEMA: JsonSchema = {
     "type": "string",
     "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
-    "maxLength": LONGEST_NAME,
+    "maxLength": MAX_NAME,
 }
 _NOT_ZERO: JsonSchema = {"not": {"pattern": "^[^1-9]*$"}}
 

@@ -99,7 +99,7 @@ class UntilKeys(Shape):
     condition: str = declare(
         "the condition that the result must meet for the step to be done",
         TEXT,
-        needed="the condition that the result must meet for the step to be done",
+        needed="what must hold of a result for the step to be done",
         stand_in=_DONE.condition,
     )
     delay: float = declare(

@@ -14,7 +14,7 @@ from tenax.model.definition.workflow import (
     STEP_TYPES,
     StepType,
 )
-from tenax.model.inputs.inputs import INPUT_KEYWORDS, MOST_INPUTS
+from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
 from tenax.model.parse.findings import NOT_YET, shorten, suggest
@@ -270,7 +270,7 @@ class WorkflowFile(Shape):
     description: str | None = declare("what it does, for people", TEXT)
     input: dict[str, Any] = declare(
         "the [inputs](#inputs) by name: each a JSON Schema, plus `required` and `default`",
-        Read(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MOST_INPUTS}),
+        Read(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MAX_INPUTS}),
         default={},
     )
     defaults: Any = declare(

@@ -1,4 +1,4 @@
-"""How far one piece of work has come (a step's, an item's, a compensation's), folded from the events of its attempts."""
+"""Folds the events of attempts into the state of a step, an item or a compensation."""
 
 from __future__ import annotations
 
@@ -26,41 +26,44 @@ _SUCCESSES = ("action_completed", "action_polled")
 
 @dataclass(slots=True, kw_only=True)
 class WorkState:
-    """Whatever has attempts."""
+    """Holds the state of something that has attempts: a step, an item or a compensation."""
 
     status: str = "pending"
     attempt: int = 0
     counted: int = 0
-    """How many of the ended attempts count against the limit."""
+    """The number of ended attempts that count against the limit."""
     max_attempts: int | None = None
     result: Any = None
     previous: Any = None
-    """What the last poll gave, while `until` does not hold yet."""
+    """The result of the last poll, while `until` does not hold yet."""
     polls: int = 0
     failure: dict[str, Any] | None = None
     available_at: str | None = None
-    """When the next attempt may start, while it is retrying."""
+    """When the next attempt may start, if the status is `retrying`."""
     enqueued_at: str | None = None
     ledger: dict[str, Any] | None = None
     item_id: int | None = None
-    """The id of its work item, where an event has it: callees know the item by that."""
+    """The id of its work item, if an event has it. Callees know the item by this id."""
     last_error: str | None = None
-    """Of the last attempt that was followed by a retry, or by a hold."""
+    """The error of the last attempt that was followed by a retry or a hold."""
     attempts: list[Attempt] = field(default_factory=list)
 
     @property
     def waiting(self) -> dict[str, Any] | None:
-        """What the attempt that is under way waits for, if it does not work."""
+        """What the current attempt waits for while no worker runs it, or None."""
         last = self.attempts[-1] if self.attempts else None
         return last.waiting if last is not None and is_open(last) else None
 
     def shown(self) -> dict[str, Any]:
-        """Returns what people see of it, by the fields of `execution_views.Work`. Recovery needs more than they do."""
+        """Returns the fields of `execution_views.Work`. Recovery uses the other fields too."""
         return {name: getattr(self, name) for name in Work.__struct_fields__}
 
 
 def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
-    """What the event means for the attempts. `kind` is its type, or what stands for it. False where it means nothing."""
+    """Applies an event to the attempts. `kind` is its type, or the equivalent type of a step's event.
+
+    Returns False if the event does not concern attempts.
+    """
     match kind:
         case "step_enqueued":
             work.status, work.enqueued_at = "queued", event.at
@@ -118,7 +121,7 @@ def _start(work: WorkState, event: Event) -> None:
 
 
 def _accept(work: WorkState, event: Event) -> None:
-    """The callee took it on and will call back. It may have done so before its own answer came: then that was the end."""
+    """Notes that the callee has taken the work and will call back. If it has called back already, the attempt stays ended."""
     work.item_id = event.data.get("item_id", work.item_id)
     place = _find(work, event.attempt)
     if place is not None and is_open(work.attempts[place]):
@@ -127,8 +130,8 @@ def _accept(work: WorkState, event: Event) -> None:
 
 
 def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
-    """Of the attempt it names: a callback may bring the success of one that was given up, while a later one runs. How it
-    was given up stays as it is.
+    """Ends the attempt that the event names. A callback may report the success of an attempt that was given up, while a later one
+    runs. It then gets a second entry, and the first one stays unchanged.
     """
     data, number = event.data, event.attempt
     place = _find(work, number)
@@ -137,7 +140,7 @@ def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
         work.attempts.append(Attempt(attempt=work.attempt if number is None else number))
     work.attempt = max(work.attempt, work.attempts[place].attempt)
     outcome, failure = _OUTCOMES[kind], data.get("failure")
-    if kind == "action_snoozed" and failure:  # past the limit, as version 0.1 wrote it
+    if kind == "action_snoozed" and failure:  # a snooze beyond the limit, as version 0.1 recorded it
         outcome = "failed"
     _change(work, place, ended_at=event.at, outcome=outcome, failure=failure, via=data.get("via"))
     _count(work, data)
@@ -151,7 +154,7 @@ def _succeed(work: WorkState, place: int, event: Event) -> None:
     decision = event.data.get("decision", {})
     work.result, work.available_at = event.data.get("result"), None
     _change(work, place, verdict=decision.get("verdict", "complete"), rule=decision.get("rule"))
-    if "after" not in decision:  # a plain success at the first attempt: no ledger is kept
+    if "after" not in decision:  # a success at the first attempt has no ledger
         work.counted += 1
     _close_attempts(work, event, "superseded")
 
@@ -172,7 +175,7 @@ def _change(work: WorkState, place: int, **changes: Any) -> None:
 
 
 def _find(work: WorkState, number: int | None) -> int | None:
-    """Returns the place of the attempt of this number; of the last one where the event names none."""
+    """Returns the index of the attempt with this number, or of the last attempt if `number` is None."""
     places = reversed(range(len(work.attempts)))
     return next((place for place in places if number in (None, work.attempts[place].attempt)), None)
 
@@ -182,7 +185,7 @@ def _count(work: WorkState, data: Mapping[str, Any]) -> None:
 
 
 def _judge(work: WorkState, event: Event) -> None:
-    """Notes on the attempt what was decided on it."""
+    """Adds the decision to its attempt."""
     place, data = _find(work, event.attempt), event.data
     if place is not None and event.attempt is not None:
         decision = data.get("decision", {})

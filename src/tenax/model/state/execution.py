@@ -1,4 +1,4 @@
-"""The state of an execution, folded from its events. The log is the truth; this is how it is read."""
+"""Folds the events of an execution into its state."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = [
 class StepState(WorkState):
     step: str
     carried_from: int | None = None
-    """The execution whose result was kept, where this is a retry of it."""
+    """The execution from which the result was kept, if this execution is a retry of it."""
     on_failure: str | None = None
-    """What came in the place of its failure: `continue`, `value` or `step`."""
+    """What replaced its failure: `continue`, `value` or `step`."""
     fan_out: FanOut | None = None
     compensation: CompensationState | None = None
 
     @property
     def items(self) -> dict[int, ItemState]:
-        """Those of a fan-out that have begun."""
+        """The items of a fan-out that have begun."""
         return self.fan_out.items if self.fan_out is not None else {}
 
     def shown(self) -> dict[str, Any]:
-        """Returns the fields of `execution_views.Step` that events tell of."""
+        """Returns the fields of `execution_views.Step` that follow from events."""
         found = {
             **WorkState.shown(self),
             "carried_from": self.carried_from,
@@ -59,7 +59,7 @@ class ExecutionState:
     steps: dict[str, StepState] = field(default_factory=dict)
     failure: dict[str, Any] | None = None
     compensation: str | None = None
-    """None: there is none, or not yet; else `running`, `completed`, `failed` or `cancelled`."""
+    """The state of the compensations: `running`, `completed`, `failed`, `cancelled`, or None if none has begun."""
 
 
 _STEP_ENDS = {"step_completed": "completed", "step_skipped": "skipped", "step_unreachable": "unreachable"}
@@ -76,7 +76,7 @@ _FAN_OUT_OPEN = ("queued", "running", "retrying", "held")
 
 
 def fold(events: Iterable[Event], steps: Sequence[str] = ()) -> ExecutionState:
-    """`steps`: the names in the order of the definition, so that what has not begun is shown as well."""
+    """Folds events into a state. `steps` has the names in the order of the definition, to include steps that have not begun."""
     state = ExecutionState(steps={name: StepState(name) for name in steps})
     for event in events:
         apply(state, event)
@@ -116,7 +116,7 @@ def _apply_to_execution(state: ExecutionState, event: Event) -> None:
 
 
 def _close_waiting(state: ExecutionState) -> None:
-    """How the execution ends is settled: what has not begun does not begin any more."""
+    """Cancels the steps that have not begun, when the end of the execution is decided."""
     for step in state.steps.values():
         if step.status in _WAITING:
             step.status = "cancelled"
@@ -138,9 +138,7 @@ def _apply_to_step(step: StepState, event: Event) -> None:
             step.on_failure = data.get("on_failure")
             if step.fan_out is not None:
                 step.fan_out.close()
-        case "item_cancelled" if (
-            step.fan_out is not None
-        ):  # items that never had their turn, all in one event
+        case "item_cancelled" if step.fan_out is not None:  # one event for all items that never began
             step.fan_out.close()
             _stand_as_items(step)
         case kind if kind in _STEP_ENDS:
@@ -158,13 +156,13 @@ def _end_step(step: StepState, event: Event) -> None:
         step.result = step.fan_out.results()
     step.carried_from = data.get("carried_from")
     if "on_failure" in data:
-        step.on_failure = data["on_failure"]  # a value in the place of the failure, which is kept
+        step.on_failure = data["on_failure"]  # a value replaces the failure, which stays recorded
     else:
         step.failure = {"cause": data["cause"]} if "cause" in data else None
 
 
 def _apply_to_item(step: StepState, event: Event) -> None:
-    """A fan-out ends by the step's own events; until then it stands as its items do."""
+    """Applies an event of an item. The status of the step follows its items until an event of the step itself ends it."""
     if step.fan_out is None:
         step.fan_out = FanOut(0, 1)
     step.fan_out.apply(event)

@@ -1,4 +1,4 @@
-"""The items of a fan-out, and the compensation of a step, folded from their events. Counts are kept up, never taken anew."""
+"""Folds events into the state of a fan-out and of a compensation. Counts are updated with each event and never recomputed."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ ITEM_STATES = (
 )
 
 
-MOST_FAILURES = 20
-"""Failed compensations of a fan-out that are named one by one."""
+MAX_FAILURES_NAMED = 20
+"""Failed compensations of a fan-out that a view lists."""
 COMPENSATION_STATES = ("pending", "queued", "running", "retrying", "held", "completed", "failed", "cancelled")
-_LEAST_FAR_FIRST = ("running", "queued", "retrying", "held", "failed", "cancelled", "completed")
-"""Many compensations stand as the least far of them; at the end, as the worst."""
+_BY_PROGRESS = ("running", "queued", "retrying", "held", "failed", "cancelled", "completed")
+"""States in the order in which they decide the state of a compensation with items: the first one that occurs."""
 
 
 @dataclass(slots=True)
 class ItemState(WorkState):
-    """One work item of a fan-out."""
+    """Holds the state of one item of a fan-out."""
 
     item: int
     tolerated: bool = False
-    """It failed, and the step goes on all the same."""
+    """True if the item failed and the step goes on all the same."""
 
 
-def fan_out_status(counts: Mapping[str, int], *, untouched: int = 0) -> str | None:
-    """How a step stands whose items stand so. None where all have ended, and the step's own end is about to come."""
+def fan_out_status(counts: Mapping[str, int], *, unbegun: int = 0) -> str | None:
+    """Returns the status of a step from the counts of its items. Returns None if all items have ended."""
     if counts.get("running") or counts.get("accepted"):
         return "running"
-    if untouched or counts.get("waiting") or counts.get("queued"):
+    if unbegun or counts.get("waiting") or counts.get("queued"):
         return "queued"
     if counts.get("retrying"):
         return "retrying"
@@ -52,7 +52,7 @@ def fan_out_status(counts: Mapping[str, int], *, untouched: int = 0) -> str | No
 
 
 class FanOut:
-    """The items that have begun, by their place in the list; of the others there is nothing but their number."""
+    """Holds the items that have begun, by their number. The other items are only counted."""
 
     __slots__ = ("_closed", "_counts", "items", "parallelism", "tolerated", "total")
 
@@ -60,7 +60,7 @@ class FanOut:
         self.total = total
         self.parallelism = parallelism
         self.tolerated = 0
-        """How many items failed, and the step went on all the same."""
+        """The number of items that failed while the step went on."""
         self.items: dict[int, ItemState] = {}
         self._counts: Counter[str] = Counter()
         self._closed = False
@@ -80,7 +80,7 @@ class FanOut:
         self._counts[item.status] += 1
 
     def close(self) -> None:
-        """No item begins any more, and none again; those that run may finish."""
+        """Cancels all items that have not begun or wait for a retry. Running items may finish."""
         self._closed = True
         for item in self.items.values():
             if item.status in ("queued", "retrying", "held"):
@@ -89,23 +89,23 @@ class FanOut:
                 item.status, item.available_at = "cancelled", None
 
     def status(self) -> str | None:
-        """Of the step, while it runs; see `fan_out_status`. One that was closed does not wait for the others."""
-        standing = fan_out_status(self._counts, untouched=0 if self._closed else self._untouched)
+        """Returns the status of the step (see `fan_out_status`). After `close`, items that have not begun do not count."""
+        standing = fan_out_status(self._counts, unbegun=0 if self._closed else self._unbegun)
         return "cancelled" if standing is None and self._closed else standing
 
     def counts(self) -> dict[str, int]:
-        """How many items are in which state. What has not begun is queued as far as `parallelism` has room, else waiting."""
+        """Returns the number of items in each state. Items that have not begun are queued up to `parallelism`, and else waiting."""
         counts = {state: self._counts[state] for state in ITEM_STATES}
         if self._closed:
-            counts["cancelled"] += self._untouched
+            counts["cancelled"] += self._unbegun
         else:
             room = max(self.parallelism - counts["running"] - counts["accepted"] - counts["queued"], 0)
-            counts["queued"] += min(room, self._untouched)
-            counts["waiting"] += max(self._untouched - room, 0)
+            counts["queued"] += min(room, self._unbegun)
+            counts["waiting"] += max(self._unbegun - room, 0)
         return {"total": self.total, **counts}
 
     def results(self) -> list[Any] | None:
-        """In the order of the list; null where an item failed. None where the events of items were left out."""
+        """Returns the results in the order of the list, with None for failed items. Returns None without events of items."""
         if self.total and not self.items:
             return None
         found: list[Any] = [None] * self.total
@@ -115,16 +115,16 @@ class FanOut:
         return found
 
     def next_at(self) -> str | None:
-        """When the first of the items that wait may start again."""
+        """Returns the earliest time at which a waiting item may start again."""
         return min((item.available_at for item in self.items.values() if item.available_at), default=None)
 
     def waiting(self) -> dict[str, Any] | None:
-        """What the first of the items that do not work wait for, and which it is."""
+        """Returns what the first waiting item waits for, with its number as `item`."""
         first = min((number for number, item in self.items.items() if item.waiting), default=None)
         return None if first is None else {**(self.items[first].waiting or {}), "item": first}
 
     @property
-    def _untouched(self) -> int:
+    def _unbegun(self) -> int:
         return self.total - len(self.items)
 
 
@@ -137,7 +137,9 @@ def _apply_to_item(item: ItemState, event: Event) -> None:
             item.tolerated = bool(event.data.get("tolerated"))
         case kind:
             apply_to_work(item, kind, event)
-            if item.status == "running" and item.waiting:  # for something outside: nobody works on it
+            if (
+                item.status == "running" and item.waiting
+            ):  # it waits for something outside, and no worker runs it
                 item.status = "accepted"
 
 
@@ -146,30 +148,30 @@ _IN_A_STEP = {
     "compensation_started": "action_started",
     "compensation_cancelled": "item_cancelled",
 }
-"""What the events of a compensation would be in a step."""
+"""The types of a step's events that correspond to those of a compensation."""
 
 
 @dataclass(slots=True)
 class CompensationState(WorkState):
-    """What undoes a step: one run of it, or one for each item of a fan-out."""
+    """Holds the state of a step's compensation: of one run, or of one run for each item of a fan-out."""
 
     items: dict[int, WorkState] = field(default_factory=dict)
-    """Those that have begun."""
+    """The items that have begun."""
     _counts: Counter[str] = field(default_factory=Counter)
 
     def apply(self, event: Event) -> None:
         number = event.item
         if number is not None:
             self._apply_to_item(number, event)
-        elif "count" in event.data:  # items that never had their turn, all in one event
+        elif "count" in event.data:  # one event for all items that never began
             self._counts["cancelled"] += event.data["count"]
         else:
             _apply_to_compensation(self, event)
             return
-        self.status = next((state for state in _LEAST_FAR_FIRST if self._counts[state]), "pending")
+        self.status = next((state for state in _BY_PROGRESS if self._counts[state]), "pending")
 
     def counts(self) -> dict[str, int]:
-        """How many items are in which state."""
+        """Returns the number of items in each state."""
         return {
             "total": self._counts.total(),
             **{state: self._counts[state] for state in COMPENSATION_STATES},
@@ -180,11 +182,11 @@ class CompensationState(WorkState):
         return StepCompensation(**self.shown(), items=items, failures=self._failures())
 
     def _failures(self) -> list[FailedCompensation]:
-        """Of a fan-out: what could not be undone, with its item; the first ones."""
+        """Returns the first items of a fan-out that could not be undone, with their failures."""
         failed = sorted((number, item) for number, item in self.items.items() if item.status == "failed")
         return [
             FailedCompensation(item=number, attempts=item.attempt, failure=item.failure)
-            for number, item in failed[:MOST_FAILURES]
+            for number, item in failed[:MAX_FAILURES_NAMED]
         ]
 
     def _apply_to_item(self, number: int, event: Event) -> None:
@@ -213,6 +215,6 @@ def _apply_to_compensation(work: WorkState, event: Event) -> None:
 
 
 def _how(event: Event) -> str:
-    """How an attempt at a compensation ended, as a step's event would say it."""
+    """Returns the type of a step's event that corresponds to the end of a compensation's attempt."""
     how = str(event.data.get("how", "action_error"))
     return next((kind for kind in (how, f"action_{how}") if kind in ATTEMPT_ENDS), "action_error")

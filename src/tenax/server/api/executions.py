@@ -123,7 +123,7 @@ async def news(
     """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
     found = engine(request).news(execution_id, cursor=cursor, wait=wait)
     if wait > 0:
-        told = await services(request).parking.wait(request, found)
+        told = await services(request).long_polls.wait(request, found)
         return answer_view(told or News(events=[], cursor=cursor))
     return answer_view(await found)
 

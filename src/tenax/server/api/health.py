@@ -38,7 +38,7 @@ async def healthz(
 async def readyz(request: Request) -> Response:
     """The database can be reached and has the right schema, and the server is not about to stop."""
     parts = services(request)
-    if parts.parking.closing:
+    if parts.long_polls.closing:
         raise Stopping
     try:
         async with asyncio.timeout(PATIENCE), parts.engine.context.transaction() as tx:

@@ -32,7 +32,7 @@ async def create_token(request: Request) -> Response:
     wanted = await read_body(request, bodies.TOKEN)
     async with engine(request).context.transaction() as tx:
         token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
-    services(request).doorkeeper.forget()
+    services(request).authenticator.forget()
     return answer_view(NewToken(id=token_id, name=wanted.name, role=wanted.role, token=secret), 201)
 
 
@@ -43,7 +43,7 @@ async def revoke_token(
     """A revoked token is refused by this server at once, and by others within seconds."""
     async with engine(request).context.transaction() as tx:
         revoked = await tokens.revoke_token(tx, token_id)
-    services(request).doorkeeper.forget()
+    services(request).authenticator.forget()
     return answer_view([_info(token) for token in revoked])
 
 

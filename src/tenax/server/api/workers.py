@@ -43,7 +43,7 @@ async def lease(request: Request) -> Response:
     async def give_back(assignments: Sequence[Assignment]) -> None:
         await engine(request).release([_undelivered(assignment) for assignment in assignments])
 
-    granted = await services(request).parking.wait(
+    granted = await services(request).long_polls.wait(
         request, engine(request).lease(wanted), give_back=give_back
     )
     # What a field says by being absent is not written: most of them are not used by most steps.

@@ -1,1 +1,1 @@
-"""Speaks HTTP within bounds: sockets, connections, sizes and times of requests."""
+"""Speaks HTTP with limits on connections, and on the sizes and times of requests."""

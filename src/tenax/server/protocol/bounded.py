@@ -1,7 +1,7 @@
-"""HTTP with bounds: the size and the time of heads and bodies, for anyone who connects.
+"""Limits the size and the time of request heads and bodies, before the caller is known.
 
-uvicorn and its parser (llhttp) refuse what is ambiguous (two lengths, a length beside a transfer encoding, bare line ends), and bound
-neither sizes nor times. A request that arrives whole pays for a few comparisons.
+uvicorn and its parser (llhttp) refuse ambiguous requests (two lengths, a length beside a transfer encoding, bare line ends), but limit
+neither sizes nor times. For a request that arrives whole, the limits cost a few comparisons.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from tenax.errors import TenaxError, TooLarge, Unreachable, UsageError
 from tenax.server.middleware import HEADERS
 from tenax.server.problems import answer_problem
-from tenax.server.protocol.connections import Connections, Watch
-from tenax.server.protocol.single_write import JoinedProtocol
+from tenax.server.protocol.connections import Connections, TimeoutQueue
+from tenax.server.protocol.single_write import SingleWriteProtocol
 
 LINGER = 8_000_000
-"""Bytes of a body beyond its limit that are read after the refusal: to close at once could destroy the answer on its way."""
-MOST_PIPELINED = 100
-"""Requests on one connection that may wait for the answer to an earlier one."""
+"""Bytes of a body that are read after its refusal. Closing the connection at once could destroy the answer on its way."""
+MAX_PIPELINED = 100
+"""Requests on one connection that may wait for the answer to an earlier request."""
 Stage = Literal["idle", "head", "body"]
 
 
 class HeadTooLarge(TooLarge):
-    """A request line and headers beyond their limit."""
+    """The request line and headers are longer than their limit."""
 
     http_status = 431
 
 
 class TooSlow(Unreachable):
-    """A request that was not finished in its time."""
+    """The request did not arrive completely in time."""
 
     http_status = 408
 
@@ -45,8 +45,8 @@ class _TooManyAtOnce(Exception):
     """Ends the parsing of requests on a connection on which too many wait for their answers."""
 
 
-class BoundedProtocol(JoinedProtocol):
-    """uvicorn's protocol for one connection. It ends requests that are too large or too slow."""
+class BoundedProtocol(SingleWriteProtocol):
+    """Is uvicorn's protocol for one connection, and ends requests that are too large or too slow."""
 
     def __init__(self, *arguments: Any, all_connections: Connections, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -55,15 +55,15 @@ class BoundedProtocol(JoinedProtocol):
         self.address = ""
         self._stage: Stage = "idle"
         self._head_size = 0
-        """Bytes since the last request ended, until the head of the next is complete."""
+        """Bytes of the unfinished head, counted since the end of the previous request."""
         self._body_size = 0
         self._around_body = 0
-        """Bytes since the last piece of the body: the frames of chunks, and trailers."""
+        """Bytes since the last piece of the body: headers of chunks, and trailers."""
         self._is_admitted = False
         self._is_watched = False
         self._is_refused = False
         self._unread = 0
-        """Bytes of answers that the peer had not read when it was last looked at."""
+        """Bytes of answers that the peer had not read at the last check."""
 
     # -- the connection
 
@@ -72,7 +72,7 @@ class BoundedProtocol(JoinedProtocol):
         self.address = str(peer[0]) if isinstance(peer, tuple) else ""
         if (problem := self._all.admit(self)) is not None:
             self._is_refused = True
-            transport.write(_written(problem))
+            transport.write(_problem_answer(problem))
             transport.close()
             return
         self._is_admitted = True
@@ -106,7 +106,7 @@ class BoundedProtocol(JoinedProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # it is answered like any other, and nothing after it is read: there is nothing to upgrade to
+            pass  # there is no protocol to upgrade to: the request is answered as usual, and later data is not read
         except httptools.HttpParserError as error:
             self._refuse_unparsed(error)
             return
@@ -129,15 +129,17 @@ class BoundedProtocol(JoinedProtocol):
     def on_headers_complete(self) -> None:
         if self._head_size > self._limits.max_head and self._size_of_head() > self._limits.max_head:
             raise _HeadRefused
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if len(self.pipeline) >= MAX_PIPELINED:
             raise _TooManyAtOnce
         super().on_headers_complete()
-        if self.parser.should_upgrade():  # what follows may be meant for another protocol
+        if self.parser.should_upgrade():  # later data may be meant for another protocol
             self.cycle.keep_alive = False
-            self.headers.append((b"connection", b"close"))  # so that the answer says it too
+            self.headers.append(
+                (b"connection", b"close")
+            )  # so that the answer also says that the connection is closed
         self._stage = "body"
         self._body_size = self._around_body = 0
-        self.headers = []  # trailers must not be added to the headers that the app has
+        self.headers = []  # trailers must not be added to the headers that the app has received received
         if self._is_watched:
             self._unwatch()
 
@@ -157,33 +159,33 @@ class BoundedProtocol(JoinedProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.pipeline:  # which uvicorn has forgotten: it reads on after each answer
+        if self.pipeline:  # uvicorn reads on after each answer, even if requests wait
             self.flow.pause_reading()
         if self._stage == "body" and not self.pipeline:
-            # Nobody needs the rest of the body. It has the time of a head to arrive: to close now could destroy the answer.
+            # The rest of the body is not needed, but closing now could destroy the answer. It gets the time of a head to arrive.
             self._unwatch()
             self._watch(self._all.heads)
 
-    # -- what is refused
+    # -- refusals
 
-    def time_is_over(self, watch: Watch) -> bool:
+    def handle_timeout(self, queue: TimeoutQueue) -> bool:
         """Ends a request that did not arrive in its time, or an answer that is not read."""
-        if watch is self._all.answers:
+        if queue is self._all.answers:
             unread, self._unread = self._unread, self.transport.get_write_buffer_size()
             if self._unread >= unread:
                 self._all.refusals.log("an answer that is not read was dropped", address=self.address)
                 self.transport.abort()
             return self._unread >= unread
-        if self.flow.read_paused:  # it is this server that does not read
+        if self.flow.read_paused:  # this server itself has stopped reading
             return False
         if self._stage == "idle" and not self._head_size:
             self._is_refused = True
-            self.transport.close()  # it never sent anything
+            self.transport.close()  # the client never sent anything
             return True
-        what = "body" if watch is self._all.bodies else "head"
+        what = "body" if queue is self._all.bodies else "head"
         self._refuse(
             TooSlow(
-                f"the {what} of the request was not complete after {watch.seconds:g} s ({what}_timeout)",
+                f"the {what} of the request was not complete after {queue.seconds:g} s ({what}_timeout)",
                 remedy=f"send it faster, or raise TENAX_{what.upper()}_TIMEOUT on the server",
             )
         )
@@ -201,7 +203,7 @@ class BoundedProtocol(JoinedProtocol):
         elif isinstance(cause, _TooManyAtOnce):
             self._refuse(
                 UsageError(
-                    f"more than {MOST_PIPELINED} requests on one connection wait for their answers",
+                    f"more than {MAX_PIPELINED} requests on one connection wait for their answers",
                     remedy="read the answers, or use more connections",
                 )
             )
@@ -215,11 +217,11 @@ class BoundedProtocol(JoinedProtocol):
         self._all.refusals.log("a request was refused", address=self.address, error=error.message)
         cycle = self.cycle
         if self._stage == "body" and not cycle.response_started and not self.pipeline:
-            self.transport.write(_written(error))
-            cycle.disconnected = True  # the app hears that its caller is gone, and answers no more
+            self.transport.write(_problem_answer(error))
+            cycle.disconnected = True  # the app learns that its caller is gone, and sends no answer
             cycle.message_event.set()
         elif self._stage != "body" and (cycle is None or cycle.response_complete):
-            self.transport.write(_written(error))
+            self.transport.write(_problem_answer(error))
         self.transport.close()
 
     def _head_too_large(self) -> HeadTooLarge:
@@ -231,17 +233,17 @@ class BoundedProtocol(JoinedProtocol):
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
-    def _watch(self, watch: Watch) -> None:
+    def _watch(self, queue: TimeoutQueue) -> None:
         self._is_watched = True
-        self._all.watch(self, watch)
+        self._all.watch(self, queue)
 
     def _unwatch(self) -> None:
         self._is_watched = False
         self._all.unwatch(self, self._all.heads, self._all.bodies)
 
 
-def _written(error: TenaxError) -> bytes:
-    """Writes the problem as a whole answer, after which the connection is closed."""
+def _problem_answer(error: TenaxError) -> bytes:
+    """Returns the bytes of an answer with the problem. The connection is closed after it."""
     answer: Response = answer_problem(error)
     headers = [*answer.raw_headers, *HEADERS, (b"connection", b"close")]
     lines = b"".join(b"%s: %s\r\n" % header for header in headers)

@@ -1,7 +1,7 @@
-"""The connections of a server: how many there are, and which of them must make progress by when.
+"""Limits the number of connections of a server, and the time in which each must make progress.
 
-Nothing here costs a request that arrives whole. A connection is watched while its request is unfinished, and one timer serves all of
-them.
+A request that arrives whole costs nothing here. A connection is watched only while its request is unfinished, and one timer serves all
+connections.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from tenax.server.refusals import Refusals
 from tenax.settings import Settings
 
 SWEEP_EVERY = 1.0
-"""Seconds between two looks for connections whose time is over, at most."""
+"""The most seconds between two checks for connections whose time is over."""
 BODY_SPARED = 2.0
-"""Seconds for which an unfinished body is safe from making room for another connection."""
+"""Seconds for which a connection with an unfinished body is not ended to make room for another one."""
 FILES_RESERVED = 100
-"""File descriptors that connections leave to the database, the log and the rest of the process."""
+"""File descriptors that are kept free of connections, for the database, the log and the rest of the process."""
 
 _log = structlog.get_logger("tenax.server")
 
 
 class TooManyConnections(Busy):
-    """More connections from one address than one address may have."""
+    """One address has too many connections."""
 
     http_status = 429
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a stranger may send before anyone knows who it is."""
+class ConnectionLimits:
+    """Limits what a client may send before it is authenticated."""
 
     max_head: int
     max_body: int
@@ -47,7 +47,7 @@ class Limits:
     per_address: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
+    def of(cls, settings: Settings) -> ConnectionLimits:
         return cls(
             settings.max_head,
             settings.max_body,
@@ -59,21 +59,21 @@ class Limits:
 
 
 class Watched(Protocol):
-    """A connection that must make progress."""
+    """Is a connection that must make progress."""
 
     address: str
 
-    def time_is_over(self, watch: Watch) -> bool:
-        """Ends the connection. Returns False if it has made progress, and has its time anew."""
+    def handle_timeout(self, queue: TimeoutQueue) -> bool:
+        """Ends the connection. Returns False if it has made progress instead: its time then starts again."""
         ...
 
     def make_room(self) -> None:
-        """Ends the connection at once: another one needs its place."""
+        """Ends the connection at once, to make room for another one."""
         ...
 
 
-class Watch:
-    """Connections that have the same time for something, in the order in which their time ends."""
+class TimeoutQueue:
+    """Holds connections with the same timeout, in the order in which it ends for them."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -83,7 +83,7 @@ class Watch:
         overdue = list(takewhile(lambda connection: self.until[connection] <= now, self.until))
         for connection in overdue:
             del self.until[connection]
-            if not connection.time_is_over(self):
+            if not connection.handle_timeout(self):
                 self.until[connection] = now + self.seconds
 
 
@@ -91,18 +91,18 @@ class Watch:
 class _Address:
     count: int = 0
     heads: OrderedDict[Watched, None] = field(default_factory=OrderedDict)
-    """Its connections whose head is unfinished, the oldest first."""
+    """The connections of the address with an unfinished head, the oldest first."""
 
 
 class Connections:
-    """All connections of one server."""
+    """Counts and watches all connections of one server."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.heads = Watch(limits.head_timeout)
-        self.bodies = Watch(limits.body_timeout)
-        self.answers = Watch(limits.body_timeout)
-        """Connections whose peer does not read what it asked for."""
+        self.heads = TimeoutQueue(limits.head_timeout)
+        self.bodies = TimeoutQueue(limits.body_timeout)
+        self.answers = TimeoutQueue(limits.body_timeout)
+        """Connections whose peer does not read its answers."""
         self._by_address: defaultdict[str, _Address] = defaultdict(_Address)
         self._total = 0
         self._sweep_every = min(SWEEP_EVERY, limits.head_timeout / 4, limits.body_timeout / 4)
@@ -110,9 +110,9 @@ class Connections:
         self.refusals = Refusals()
 
     def admit(self, connection: Watched) -> Busy | None:
-        """Counts a new connection. Returns why it is refused instead, if there is no room and none can be made.
+        """Counts a new connection. Returns an error instead if there is no room and none can be made.
 
-        Room is made by ending a connection whose request is unfinished, the oldest first: an honest client sends its head at once.
+        To make room, the oldest connection with an unfinished request is ended: an honest client sends its head at once.
         """
         limits, address = self.limits, connection.address
         here = self._by_address[address]
@@ -143,25 +143,25 @@ class Connections:
         if not here.count:
             del self._by_address[connection.address]
 
-    def watch(self, connection: Watched, watch: Watch) -> None:
-        """Gives a connection its time. One that is watched already keeps the time it has."""
-        if connection in watch.until:
+    def watch(self, connection: Watched, queue: TimeoutQueue) -> None:
+        """Starts the timeout of a connection. A connection that is in the queue already keeps its time."""
+        if connection in queue.until:
             return
         loop = asyncio.get_running_loop()
-        watch.until[connection] = loop.time() + watch.seconds
-        if watch is self.heads:
+        queue.until[connection] = loop.time() + queue.seconds
+        if queue is self.heads:
             self._by_address[connection.address].heads[connection] = None
         if self._timer is None:
             self._timer = loop.call_later(self._sweep_every, self._sweep)
 
-    def unwatch(self, connection: Watched, *watches: Watch) -> None:
-        for watch in watches:
-            watch.until.pop(connection, None)
-            if watch is self.heads:
+    def unwatch(self, connection: Watched, *queues: TimeoutQueue) -> None:
+        for queue in queues:
+            queue.until.pop(connection, None)
+            if queue is self.heads:
                 self._by_address[connection.address].heads.pop(connection, None)
 
     def _make_room(self, address: str | None) -> bool:
-        """Ends an unfinished connection, of this address or of any. Returns whether there was one."""
+        """Ends an unfinished connection of this address, or of any address if it is None. Returns whether there was one."""
         heads = self.heads.until if address is None else self._by_address[address].heads
         oldest = next(iter(heads), None) or self._slow_body(address)
         if oldest is None:
@@ -181,8 +181,8 @@ class Connections:
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        for watch in (self.heads, self.bodies, self.answers):
-            watch.end_overdue(loop.time())
+        for queue in (self.heads, self.bodies, self.answers):
+            queue.end_overdue(loop.time())
         watching = self.heads.until or self.bodies.until or self.answers.until
         self._timer = loop.call_later(self._sweep_every, self._sweep) if watching else None
 

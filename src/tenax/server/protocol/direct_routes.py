@@ -1,4 +1,4 @@
-"""The short way of the hot path: straight to the endpoint, past the framework's routing and dependencies."""
+"""Calls the endpoints of the hot path directly, without the framework's routing and dependencies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class Shortcut:
-    """Calls the very endpoints that the routes of these paths name. Whatever else is asked goes the long way."""
+class DirectRoutes:
+    """Calls the endpoints of these paths directly. All other requests go through the framework."""
 
     def __init__(self, app: ASGIApp, posts: Mapping[str, Endpoint]) -> None:
         self._app = app

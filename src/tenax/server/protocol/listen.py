@@ -1,4 +1,4 @@
-"""The socket that the server listens on."""
+"""Makes the socket on which the server listens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.settings import Settings
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen yet, so that nobody is let in before the server is ready."""
+    """Returns a bound socket that does not listen yet, so that no client connects before the server is ready."""
     try:
         [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -26,7 +26,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise _refused(error, host, port) from error
+        raise _bind_error(error, host, port) from error
     return listener
 
 
@@ -35,7 +35,7 @@ def url_of(listener: socket.socket) -> str:
 
 
 def callback_base(listener: socket.socket, settings: Settings) -> str:
-    """Where callees of async steps reach the server: as the settings say, else where it listens."""
+    """Returns the URL at which callees of async steps reach the server: the setting, else the address on which it listens."""
     if settings.callback_url is not None:
         return settings.callback_url
     host, port = listener.getsockname()[:2]
@@ -46,17 +46,18 @@ def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _refused(error: OSError, host: str, port: int) -> Unreachable:
+def _bind_error(error: OSError, host: str, port: int) -> Unreachable:
     where = f"port {port} on {host or 'all addresses'}"
     match error.errno:
         case errno.EADDRINUSE:
             return Unreachable(
                 f"{where} is in use",
-                remedy="is another server running? Else take another port: --port (TENAX_PORT)",
+                remedy="is another server running? If not, choose another port: --port (TENAX_PORT)",
             )
         case errno.EACCES:
             return Unreachable(
-                f"{where} may not be used by this user", remedy="take a port above 1023: --port (TENAX_PORT)"
+                f"{where} may not be used by this user",
+                remedy="choose a port above 1023: --port (TENAX_PORT)",
             )
         case errno.EADDRNOTAVAIL:
             return Unreachable(f"{host} is no address of this machine", remedy="check --host (TENAX_HOST)")

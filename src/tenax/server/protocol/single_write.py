@@ -1,4 +1,4 @@
-"""How answers leave: head and body in one write, so that the one who waits wakes up once."""
+"""Sends the head and the body of an answer in one write, so that the client wakes up once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _HEAD = b"HTTP/1.1 "
 
 
-class Joined:
-    """A transport that holds a head back for the body that follows it, or until the event loop has its next turn."""
+class SingleWriteTransport:
+    """A transport that holds a head back until its body follows, or until the next turn of the event loop."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -39,8 +39,8 @@ class Joined:
         return getattr(self._transport, name)
 
 
-class JoinedProtocol(HttpToolsProtocol):
-    """uvicorn's, on such a transport."""
+class SingleWriteProtocol(HttpToolsProtocol):
+    """Is uvicorn's protocol on a `SingleWriteTransport`."""
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(Joined(transport))  # type: ignore[arg-type]  # it has what is used of a transport
+        super().connection_made(SingleWriteTransport(transport))  # type: ignore[arg-type]  # it has the methods that uvicorn uses

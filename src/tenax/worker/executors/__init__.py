@@ -1,4 +1,4 @@
-"""How attempts are run, one file for each runtime. Executors report what they saw; they judge nothing."""
+"""Runs attempts, with one executor for each runtime. Executors report facts and judge nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Executor(Protocol):
     """Runs attempts of one runtime."""
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
-        """Runs one attempt, its timeout included. Cancelled: the work ends, as far as that can be done."""
+        """Runs one attempt and enforces its timeout. When cancelled, ends the work as far as possible."""
         ...
 
     async def close(self) -> None: ...

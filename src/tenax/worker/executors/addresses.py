@@ -1,7 +1,7 @@
-"""The setting `http_addresses: public`: `http` steps connect to public addresses only.
+"""Implements the setting `http_addresses: public`: `http` steps connect to public addresses only.
 
 The name of a host is resolved once for each connection. The addresses found are checked, and the connection goes to one of
-them: a second answer of the name server, with another address, is never asked for. TLS still verifies the name of the host.
+them. The name is never resolved a second time, which could give another address. TLS still verifies the name of the host.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ import httpcore2
 import httpx2
 
 ADDRESS_SECONDS = 1.0
-"""How long one of several addresses of a host is tried before the next."""
+"""Seconds for which one of several addresses of a host is tried before the next."""
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """IPv4 addresses behind a NAT64 gateway."""
 _TUNNELS = (ipaddress.IPv6Network("2001::/32"), ipaddress.IPv6Network("2002::/16"))
-"""Teredo and 6to4: an IPv4 address of anyone's choice is part of them."""
+"""Teredo and 6to4. Their addresses contain an IPv4 address that anyone can choose."""
 
 _log = logging.getLogger("tenax.worker")
 
 
 class AddressRefused(Exception):
-    """The host has no address that may be connected to."""
+    """The host has no public address."""
 
     def __init__(self, host: str, address: str) -> None:
         where = host if host == address else f"{host} ({address})"
         super().__init__(
-            f"{where} is no public address, and this worker connects to no other: its setting http_addresses is "
-            "public (TENAX_HTTP_ADDRESSES)"
+            f"{where} is no public address, and this worker connects to public addresses only: its setting "
+            "http_addresses is public (TENAX_HTTP_ADDRESSES)"
         )
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Connects to public addresses only. No proxy is used: it would resolve the names, and nothing could be checked."""
+    """Connects to public addresses only. Proxies are not used: a proxy resolves names itself, so no address could be checked."""
 
     def __init__(self, limits: httpx2.Limits, network: httpcore2.AsyncNetworkBackend | None = None) -> None:
-        """`network` makes the connections to the addresses that were checked."""
+        """Prepares the transport. `network` makes the connections to the checked addresses."""
         trust = httpx2.create_ssl_context()
         super().__init__(verify=trust, limits=limits)
         if not isinstance(getattr(self, "_pool", None), httpcore2.AsyncConnectionPool):
@@ -96,7 +96,7 @@ async def _resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Tells whether an address is one of the public internet. An IPv4 address within an IPv6 one is never taken for it."""
+    """Returns whether an address belongs to the public internet. An IPv6 address that tunnels an IPv4 address does not."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
         if ip in _TRANSLATED:

@@ -1,6 +1,6 @@
-"""`http` steps: one request, its answer as the result, and what went wrong as facts.
+"""Runs `http` steps: sends one request, and returns its answer as the result or its failure as facts.
 
-Of an async step a 2xx is no end: the callee took the work, and posts the outcome to the callback URL it was given.
+A 2xx answer does not end an async step: the callee has taken the work, and later posts the outcome to the callback URL.
 """
 
 from __future__ import annotations
@@ -24,14 +24,19 @@ from tenax.sdk.context import TaskContext
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.addresses import AddressRefused, PublicTransport
 from tenax.worker.executors.redirects import MAX_REDIRECTS, RedirectRefused, next_request, shown_host
-from tenax.worker.handlers.error_outcomes import qualified, refused, retry_after_of, timed_out
-from tenax.worker.handlers.json_values import Unstorable, parse_json, storable, without_nul
+from tenax.worker.handlers.error_outcomes import (
+    classified_failure,
+    qualified_name,
+    retry_after_of,
+    timeout_failure,
+)
+from tenax.worker.handlers.json_values import Unstorable, parse_json, storable_text, without_nul
 
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 
 class HttpExecutor:
-    """One client for all attempts: connections are reused, cookies are not kept (executions share nothing)."""
+    """Runs all attempts with one client. Connections are reused. Cookies are not kept, since executions share nothing."""
 
     def __init__(
         self,
@@ -40,7 +45,11 @@ class HttpExecutor:
         addresses: str = "any",
         network: httpcore2.AsyncNetworkBackend | None = None,
     ) -> None:
-        """`body_limit` is the setting `max_result`, `addresses` the setting `http_addresses`. `network` makes the connections where it is `public`."""
+        """Prepares the executor.
+
+        `body_limit` is the setting `max_result`, and `addresses` is the setting `http_addresses`. If `addresses` is `public`,
+        `network` makes the connections.
+        """
         self._client: httpx2.AsyncClient | None = None
         self._body_limit = body_limit
         self._addresses = addresses
@@ -50,11 +59,11 @@ class HttpExecutor:
         try:
             request = self._request(assignment)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            return refused(
+            return classified_failure(
                 "invalid", "invalid_parameters", f"invalid URL {assignment.spec.get('url')!r}: {error}"
             )
         except (TypeError, ValueError) as error:
-            return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
+            return classified_failure("invalid", "invalid_parameters", f"the request cannot be made: {error}")
         dependency = assignment.dependency or shown_host(request.url)
         try:
             async with asyncio.timeout(assignment.timeout) as scope:
@@ -62,7 +71,7 @@ class HttpExecutor:
         except TimeoutError:
             if not scope.expired():
                 raise
-            return timed_out(assignment.timeout, dependency=dependency)
+            return timeout_failure(assignment.timeout, dependency=dependency)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -87,15 +96,15 @@ class HttpExecutor:
         try:
             response, body, whole = await self._answer(assignment, request)
         except AddressRefused as error:
-            return refused("denied", "address_refused", str(error), dependency=dependency)
+            return classified_failure("denied", "address_refused", str(error), dependency=dependency)
         except RedirectRefused as error:
             facts = Facts(message=str(error), status_code=error.status_code, dependency=dependency)
             return Outcome("failed", facts=facts)
-        except httpx2.InvalidURL:  # the client reads where an answer leads to, even if nobody goes there
-            facts = Facts(message="the answer leads to what is no URL", fatal=True, dependency=dependency)
+        except httpx2.InvalidURL:  # the client parses the target of a redirect even if it is not followed
+            facts = Facts(message="the answer redirects to an invalid URL", fatal=True, dependency=dependency)
             return Outcome("failed", facts=facts)
         except httpx2.LocalProtocolError as error:
-            return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
+            return classified_failure("invalid", "invalid_parameters", f"the request cannot be made: {error}")
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             return _no_answer(request, error, dependency)
         if response.is_success and _is_async(assignment):
@@ -107,7 +116,7 @@ class HttpExecutor:
     async def _answer(
         self, assignment: Assignment, request: httpx2.Request
     ) -> tuple[httpx2.Response, bytes, bool]:
-        """Returns the last answer of a chain of redirects, with what was read of its body, and whether that is all of it."""
+        """Returns the last answer of a chain of redirects, the part of its body that was read, and whether that is all of it."""
         follow = bool(assignment.spec.get("follow_redirects", False))
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._shared_client().send(request, stream=True, follow_redirects=False)
@@ -152,7 +161,7 @@ def _is_async(assignment: Assignment) -> bool:
 
 
 def _headers(assignment: Assignment, *, has_json: bool) -> dict[str, str]:
-    """The author's headers win over ours."""
+    """Returns the headers of a request. Headers of the definition override those of Tenax."""
     headers = {
         "tenax-receipt": assignment.receipt,
         "tenax-execution": str(assignment.execution_id),
@@ -168,7 +177,7 @@ def _headers(assignment: Assignment, *, has_json: bool) -> dict[str, str]:
 
 
 def _content(body: Any) -> bytes | None:
-    """A body is text; anything else that a template gave is sent as its JSON."""
+    """Encodes the body of a request. Text is sent as it is, and any other value as JSON."""
     if body is None:
         return None
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
@@ -176,20 +185,22 @@ def _content(body: Any) -> bytes | None:
 
 def _success(response: httpx2.Response, body: bytes, *, whole: bool, limit: int) -> Outcome:
     if not whole:
-        return refused(
+        return classified_failure(
             "invalid", "invalid_result", f"the answer's body is larger than {limit} bytes (`max_result`)"
         )
     try:
         data = _data(response, body)
     except orjson.JSONDecodeError as error:
-        return refused("invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}")
+        return classified_failure(
+            "invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}"
+        )
     except Unstorable as error:
-        return refused("invalid", "invalid_result", f"the answer cannot be stored: {error}")
+        return classified_failure("invalid", "invalid_result", f"the answer cannot be stored: {error}")
     return Outcome("succeeded", result=_result(response, data))
 
 
 def _accepted(response: httpx2.Response, body: bytes, *, whole: bool) -> Outcome:
-    """The callee has the work now, whatever is wrong with the body of its answer: a cut one is left out."""
+    """Returns the outcome `accepted`. The callee has taken the work even if its body cannot be read. A cut body is left out."""
     return Outcome("accepted", result=_result(response, _data_or_text(response, body) if whole else None))
 
 
@@ -214,15 +225,18 @@ def _no_answer(request: httpx2.Request, error: httpx2.RequestError, dependency: 
     facts = Facts(
         message=f"{connection_words(kind)}: {request.method} {_shown(request.url)}",
         connection=kind,
-        exception=qualified(type(error)),
-        exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),
+        exception=qualified_name(type(error)),
+        exception_bases=tuple(qualified_name(base) for base in type(error).__mro__[1:-1]),
         dependency=dependency,
     )
     return Outcome("failed", facts=facts)
 
 
 def _data(response: httpx2.Response, body: bytes) -> Any:
-    """JSON where the answer says so, else text, else `{"base64": ...}`: bytes and NUL characters have no place in JSON."""
+    """Returns the body as JSON if its content type says so, else as text.
+
+    A body that is not text, or that contains NUL characters, becomes `{"base64": ...}`: PostgreSQL's JSON cannot hold it.
+    """
     if not body:
         return None
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -232,7 +246,7 @@ def _data(response: httpx2.Response, body: bytes) -> Any:
         text = body.decode(response.charset_encoding or "utf-8")
     except (UnicodeError, LookupError):
         text = "\0"
-    return {"base64": base64.b64encode(body).decode()} if "\0" in text else storable(text)
+    return {"base64": base64.b64encode(body).decode()} if "\0" in text else storable_text(text)
 
 
 def _data_or_text(response: httpx2.Response, body: bytes) -> Any:
@@ -243,5 +257,5 @@ def _data_or_text(response: httpx2.Response, body: bytes) -> Any:
 
 
 def _shown(url: httpx2.URL) -> str:
-    """Returns a URL without user, password and query, the places where people put keys."""
+    """Returns a URL without user, password and query, which may hold secrets."""
     return f"{url.scheme}://{shown_host(url)}{url.raw_path.decode('ascii').partition('?')[0]}"

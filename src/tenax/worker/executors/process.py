@@ -1,4 +1,4 @@
-"""`process` steps: a command in a fresh folder and a process group of its own; its result file, or its stdout."""
+"""Runs `process` steps: a command in a fresh folder and its own process group. The result is its result file or its stdout."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 
 import orjson
 
+from tenax.credentials.private_variables import without_private
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.private_variables import without_private
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.result_file import outcome_of_process
-from tenax.worker.handlers.error_outcomes import refused, timed_out
-from tenax.worker.handlers.json_values import readable
+from tenax.worker.handlers.error_outcomes import classified_failure, timeout_failure
+from tenax.worker.handlers.json_values import decode_output
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.oom import OomKills
-from tenax.worker.processes.processes import Ended, run_group
+from tenax.worker.processes.processes import ProcessEnd, run_group
 
 _OPTIONAL = ("TENAX_ITEM", "TENAX_COMPENSATES")
-"""Set only where they apply."""
+"""Variables that are set only for attempts to which they apply."""
 
 
 class ProcessExecutor:
-    """Runs commands. Its guardian sees to it that they do not outlive the worker."""
+    """Runs commands. Its guardian ends them if the worker dies."""
 
     def __init__(self, guardian: Guardian, *, result_limit: int = RESULT_LIMIT) -> None:
         self._guardian = guardian
         self._result_limit = result_limit
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:  # noqa: ARG002 - the protocol's
-        # A folder that its own processes made unremovable must not turn a finished attempt into a failed one.
+        # A folder that cannot be removed must not turn a finished attempt into a failed one.
         with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
             return await self._run_in(assignment, Path(name))
 
     async def close(self) -> None:
-        """Nothing to close: the guardian is its owner's."""
+        """Does nothing: the guardian belongs to `Executors`, which closes it."""
 
     async def _run_in(self, assignment: Assignment, folder: Path) -> Outcome:
         spec = assignment.spec
@@ -47,13 +47,13 @@ class ProcessExecutor:
         (folder / "params.json").write_bytes(params or b"null")
         cwd = _working_folder(assignment, folder)
         if not cwd.is_dir():
-            return refused(
+            return classified_failure(
                 "invalid", "invalid_parameters", f"there is no folder {str(cwd)!r} to run the command in"
             )
         env = _environment(assignment, folder)
         argv = _argv(spec["command"])
         if not argv:
-            return refused("invalid", "invalid_parameters", "the command is empty")
+            return classified_failure("invalid", "invalid_parameters", "the command is empty")
         if (missing := _not_found(argv[0], env, cwd)) is not None:
             return missing
         kills = OomKills.now()
@@ -67,7 +67,7 @@ class ProcessExecutor:
             folder=str(folder),
         )
         if ended.timed_out:
-            return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
+            return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)
         killed = _was_killed(ended) and kills.more_since()
         return outcome_of_process(ended, folder / "result.json", oom_killed=killed, limit=self._result_limit)
 
@@ -81,7 +81,7 @@ def _argv(command: Any) -> list[str]:
 def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
     inherited = without_private(os.environ)
     own = {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
-    # A worker that itself runs in a process step must not pass that step's on.
+    # A worker that itself runs in a process step must not pass on the variables of that step.
     env = {name: value for name, value in inherited.items() if name not in _OPTIONAL} | own
     if assignment.item is not None:
         env["TENAX_ITEM"] = str(assignment.item)
@@ -98,14 +98,14 @@ def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
 
 
 def _working_folder(assignment: Assignment, folder: Path) -> Path:
-    """Beside the workflow's file, where that is on this machine; else the attempt's own folder."""
+    """Returns the folder of the workflow's file if it exists on this machine, else the folder of the attempt."""
     base = Path(assignment.base_dir) if assignment.base_dir and Path(assignment.base_dir).is_dir() else folder
     own = assignment.spec.get("cwd")
     return base / str(own) if own else base
 
 
 def _not_found(command: str, env: dict[str, str], cwd: Path) -> Outcome | None:
-    """Looked up before it is started: a shell would only say 127."""
+    """Returns a failure if the command does not exist or cannot be executed. The start gate would only exit with 127."""
     if "/" in command:
         found = os.access(cwd / command, os.X_OK) and not (cwd / command).is_dir()
         exists = (cwd / command).exists()
@@ -125,6 +125,6 @@ def _not_found(command: str, env: dict[str, str], cwd: Path) -> Outcome | None:
     return Outcome("failed", facts=facts)
 
 
-def _was_killed(ended: Ended) -> bool:
-    """By SIGKILL, as the kernel does it; a shell in between says so with 137."""
+def _was_killed(ended: ProcessEnd) -> bool:
+    """Returns whether SIGKILL ended the process. A shell reports the SIGKILL of its command as exit code 137."""
     return ended.returncode in (-9, 137)

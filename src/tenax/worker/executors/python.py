@@ -1,4 +1,4 @@
-"""`python` steps: a function in the worker's loop, in a thread, or in a process that can be killed."""
+"""Runs `python` steps: a function in the worker's event loop, in a thread, or in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -12,36 +12,39 @@ from typing import Any
 
 import msgspec
 
+from tenax.credentials.private_variables import without_private
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.private_variables import without_private
 from tenax.sdk.context import CURRENT, TaskContext
-from tenax.worker.deadlines import Limits
-from tenax.worker.handlers.call import arguments, call, succeeded
-from tenax.worker.handlers.error_outcomes import outcome_of, refused, timed_out
-from tenax.worker.handlers.json_values import readable
+from tenax.worker.deadlines import Deadlines
+from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of, timeout_failure
+from tenax.worker.handlers.json_values import decode_output
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler
-from tenax.worker.handlers.threads import Threads
+from tenax.worker.handlers.threads import ThreadPool
 from tenax.worker.processes.guardian import Guardian
-from tenax.worker.processes.processes import Ended, run_group
+from tenax.worker.processes.processes import ProcessEnd, run_group
 
 _read_outcome = msgspec.json.Decoder(Outcome).decode
 
 
 class PythonExecutor:
-    """Runs functions. `on_overdue` hears how many threads outlived their attempt, and still take up its slot."""
+    """Runs functions.
+
+    `on_overdue` is called with the number of threads that outlived their attempt and still take up its slot.
+    """
 
     def __init__(self, guardian: Guardian, *, on_overdue: Callable[[int], None] = lambda _: None) -> None:
         self._guardian = guardian
-        self._threads = Threads()
-        self._limits = Limits()
+        self._threads = ThreadPool()
+        self._deadlines = Deadlines()
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._searches: dict[tuple[str, str | None], asyncio.Future[Handler | Outcome | NoHandler]] = {}
         self._on_overdue = on_overdue
         self._overdue = 0
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
-        """Raises `NoHandler` where this worker has no such function."""
+        """Runs one attempt. Raises `NoHandler` if this worker has no such function."""
         key = (assignment.spec["task"], assignment.base_dir)
         handler = self._handlers.get(key)
         if handler is None:
@@ -49,11 +52,11 @@ class PythonExecutor:
             if isinstance(found, Outcome):
                 return found
             handler = self._handlers[key] = found
-        CURRENT.set(context)  # every attempt has a context of its own
+        CURRENT.set(context)  # every attempt runs in a contextvars context of its own
         try:
-            args, kwargs = arguments(handler, assignment.spec.get("args"), context)
+            args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
         except TypeError as error:
-            return refused("invalid", "invalid_parameters", str(error))
+            return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
             return await self._in_process(handler, assignment)
         if handler.is_async:
@@ -64,10 +67,9 @@ class PythonExecutor:
         self._threads.close()
 
     async def _find(self, key: tuple[str, str | None]) -> Handler | Outcome:
-        """In a thread: importing a module may take longer than a heartbeat may wait."""
-
+        """Finds a function in a thread, because importing a module may take longer than a heartbeat may wait."""
         search = self._searches.get(key)
-        if search is None:  # one for all the attempts that wait for the same function
+        if search is None:  # all attempts that wait for the same function share one search
             search = self._searches[key] = self._threads.call(lambda: _find(key))
             search.add_done_callback(lambda _: self._searches.pop(key, None))
         found = await asyncio.shield(search)
@@ -78,23 +80,25 @@ class PythonExecutor:
     async def _in_loop(
         self, handler: Handler, args: list[Any], kwargs: dict[str, Any], seconds: float
     ) -> Outcome:
-        limit = self._limits.begin(seconds)
+        deadline = self._deadlines.start(seconds)
         try:
             result = await handler.function(*args, **kwargs)
         except asyncio.CancelledError as error:
-            if limit.others_cancel:
+            if deadline.cancelled_by_others:
                 raise
-            return timed_out(seconds) if limit.over else outcome_of(error)  # or the function cancelled itself
-        except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: whatever it raises ends its attempt
-            return timed_out(seconds) if limit.over else outcome_of(error)
+            return (
+                timeout_failure(seconds) if deadline.expired else outcome_of(error)
+            )  # or the function cancelled itself
+        except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: any exception ends its attempt
+            return timeout_failure(seconds) if deadline.expired else outcome_of(error)
         finally:
-            limit.lift()
-        return timed_out(seconds) if limit.over else succeeded(result)
+            deadline.end()
+        return timeout_failure(seconds) if deadline.expired else success_of(result)
 
     async def _in_thread(
         self, handler: Handler, args: list[Any], kwargs: dict[str, Any], seconds: float
     ) -> Outcome:
-        future = self._threads.call(lambda: call(handler, args, kwargs))
+        future = self._threads.call(lambda: call_sync(handler, args, kwargs))
         try:
             # `wait` leaves the future alone when it times out or is cancelled: the thread cannot be stopped.
             done, _ = await asyncio.wait({future}, timeout=seconds)
@@ -104,7 +108,7 @@ class PythonExecutor:
         if done:
             return future.result()
         self._keep_slot(future)
-        return timed_out(seconds)
+        return timeout_failure(seconds)
 
     def _keep_slot(self, future: asyncio.Future[Outcome]) -> None:
         if future.done():
@@ -136,11 +140,13 @@ class PythonExecutor:
                 folder=name,
             )
             if ended.timed_out:
-                return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
+                return timeout_failure(
+                    assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None
+                )
             return _outcome_of_child(ended, result)
 
 
-def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
+def _outcome_of_child(ended: ProcessEnd, path: Path) -> Outcome:
     try:
         return _read_outcome(path.read_bytes())
     except (OSError, msgspec.DecodeError):
@@ -150,7 +156,7 @@ def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
             message=f"the task's process ended before its function did ({how})",
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            stderr_tail=readable(ended.stderr_tail) or None,
+            stderr_tail=decode_output(ended.stderr_tail) or None,
         )
         return Outcome("failed", facts=facts)
 

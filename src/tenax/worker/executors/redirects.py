@@ -1,7 +1,7 @@
-"""Where the answer to an `http` step leads on to, and what may be sent there.
+"""Decides whether an `http` step follows a redirect, and what it sends there.
 
-Another origin (scheme, host and port) is another party. It gets no secret, receipt, callback URL or body, and of the headers
-only those that say what the client can read.
+Another origin (scheme, host and port) is another party. It gets no secret, receipt, callback URL or body. It gets only the
+headers that say what the client can read.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import httpx2
 
 MAX_REDIRECTS = 10
 SAFE_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
-"""The headers that go along to another origin, unless a secret is in them."""
+"""Headers that are sent to another origin, unless they contain a secret."""
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class RedirectRefused(Exception):
-    """The answer leads on to a place that the request is not sent to."""
+    """The answer redirects to an address to which the request is not sent."""
 
     def __init__(self, response: httpx2.Response, why: str) -> None:
         super().__init__(
@@ -29,7 +29,7 @@ class RedirectRefused(Exception):
 def next_request(
     request: httpx2.Request, response: httpx2.Response, *, secret_headers: Iterable[str], is_async: bool
 ) -> httpx2.Request | None:
-    """Returns the request that follows a redirect; None if the answer is not one. Raises `RedirectRefused`."""
+    """Returns the request that follows a redirect. Returns None if the answer is no redirect. Raises `RedirectRefused`."""
     onward = response.next_request
     if onward is None:
         return None

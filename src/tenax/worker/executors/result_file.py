@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from tenax.model.attempt.outcome import Facts, Outcome, ResultFile
 from tenax.model.attempt.usage import read_usage
-from tenax.worker.handlers.error_outcomes import refused
-from tenax.worker.handlers.json_values import Unstorable, parse_json, readable
-from tenax.worker.processes.processes import STDERR_TAIL, Ended
+from tenax.worker.handlers.error_outcomes import classified_failure
+from tenax.worker.handlers.json_values import Unstorable, decode_output, parse_json
+from tenax.worker.processes.processes import STDERR_TAIL, ProcessEnd
 
 _WHOLE_LINE = STDERR_TAIL // 4
-"""Characters, of up to four bytes each: a shorter line is not cut by the limit on what is kept."""
+"""Characters of up to four bytes each. The limit on the kept bytes cannot have cut a shorter line."""
 _FAILING = ("failed", "budget_exceeded")
 
 
@@ -29,15 +29,17 @@ class _Unreadable(Exception):
     pass
 
 
-def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool, limit: int) -> Outcome:
-    """Returns the outcome of a process that ended by itself. `limit`: bytes of its result file."""
-    tail = readable(ended.stderr_tail) or None
+def outcome_of_process(ended: ProcessEnd, path: Path, *, oom_killed: bool, limit: int) -> Outcome:
+    """Returns the outcome of a process that ended by itself. `limit` is the largest size of its result file in bytes."""
+    tail = decode_output(ended.stderr_tail) or None
     try:
         found, content = _read(path, limit)
     except _Unreadable as error:
         if ended.returncode == 0:
             message = f"exit code 0, but the result file cannot be read: {error}"
-            return refused("invalid", "invalid_result", message, result_file="unreadable", stderr_tail=tail)
+            return classified_failure(
+                "invalid", "invalid_result", message, result_file="unreadable", stderr_tail=tail
+            )
         return Outcome("failed", facts=_exit_facts(ended, "unreadable", tail, oom_killed=oom_killed))
     if not found:
         if ended.returncode == 0:
@@ -52,7 +54,7 @@ def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool, limit: int
 
 
 def _read(path: Path, limit: int) -> tuple[bool, Any]:
-    """Returns whether there is a file, and its content. An empty file says nothing, so it is unreadable."""
+    """Returns whether there is a file, and its content. An empty file counts as unreadable."""
     try:
         if path.stat().st_size > limit:
             raise _Unreadable(f"it is larger than {limit} bytes (`max_result`)")
@@ -70,7 +72,7 @@ def _read(path: Path, limit: int) -> tuple[bool, Any]:
 
 
 def _failing_status(content: Any) -> ResultFile | None:
-    """Returns the failing status that the file states. A failure beats a success if the file states both."""
+    """Returns the failing status that the file states, or None. A failure wins if the file states both."""
     if not isinstance(content, dict):
         return None
     if content.get("status") in _FAILING:
@@ -80,20 +82,22 @@ def _failing_status(content: Any) -> ResultFile | None:
 
 
 def _says_success(content: Any) -> bool:
-    """Tells whether the file itself says that the attempt succeeded."""
+    """Returns whether the file itself says that the attempt succeeded."""
     return isinstance(content, dict) and (
         content.get("status") == "completed" or content.get("success") is True
     )
 
 
 def _success(content: Any) -> Outcome:
-    """The result is the file's `output` if the file says success and has one, else the whole file."""
+    """Returns a success whose result is the file's `output` if the file states success and has one, else the whole file."""
     if not _says_success(content):
         return Outcome("succeeded", result=content)
     return Outcome("succeeded", result=content.get("output", content), usage=read_usage(content.get("usage")))
 
 
-def _stated_failure(ended: Ended, content: dict[str, Any], status: ResultFile, tail: str | None) -> Outcome:
+def _stated_failure(
+    ended: ProcessEnd, content: dict[str, Any], status: ResultFile, tail: str | None
+) -> Outcome:
     stated = content.get("error") or content.get("message") or f"the result file says {status}"
     message = stated if isinstance(stated, str) else orjson.dumps(stated).decode()
     facts = Facts(
@@ -108,30 +112,30 @@ def _stated_failure(ended: Ended, content: dict[str, Any], status: ResultFile, t
     return Outcome("failed", facts=facts, usage=read_usage(content.get("usage")))
 
 
-def _printed(ended: Ended, tail: str | None) -> Outcome:
-    """The result is what the process has printed."""
+def _printed(ended: ProcessEnd, tail: str | None) -> Outcome:
+    """Returns a success whose result is what the process printed to stdout."""
     try:
         return Outcome("succeeded", result=_stdout(ended))
     except Unstorable as error:
         message = f"stdout is JSON that cannot be stored: {error}"
-        return refused("invalid", "invalid_result", message, stderr_tail=tail)
+        return classified_failure("invalid", "invalid_result", message, stderr_tail=tail)
 
 
-def _stdout(ended: Ended) -> Any:
+def _stdout(ended: ProcessEnd) -> Any:
     if not ended.stdout:
         return None
     if ended.stdout_dropped:
-        kept = readable(ended.stdout)
+        kept = decode_output(ended.stdout)
         return f"{kept}\n[{ended.stdout_dropped} bytes more were not kept]"
     try:
         return parse_json(ended.stdout)
     except orjson.JSONDecodeError:
-        text = readable(ended.stdout).removesuffix("\n")
+        text = decode_output(ended.stdout).removesuffix("\n")
         count = ended.stdout.count(b"\0")
         return f"{text}\n[{count} NUL characters were replaced by U+FFFD]" if count else text
 
 
-def _exit_facts(ended: Ended, result_file: ResultFile, tail: str | None, *, oom_killed: bool) -> Facts:
+def _exit_facts(ended: ProcessEnd, result_file: ResultFile, tail: str | None, *, oom_killed: bool) -> Facts:
     facts = Facts(result_file=result_file, stderr_tail=tail, oom_killed=oom_killed)
     if ended.returncode >= 0:
         return replace(
@@ -145,6 +149,9 @@ def _exit_facts(ended: Ended, result_file: ResultFile, tail: str | None, *, oom_
 
 
 def _with_tail(message: str, tail: str | None) -> str:
-    """The last line of stderr usually says why. One that may have lost its beginning does not: that could be half a secret."""
+    """Adds the last line of stderr, which usually says why the process failed.
+
+    A line that may have lost its beginning is left out: it could begin with half of a secret, which is not recognised.
+    """
     last = next((line for line in reversed((tail or "").splitlines()) if line.strip()), "")
     return f"{message}: {last.strip()}" if 0 < len(last) < _WHOLE_LINE else message

@@ -1,4 +1,4 @@
-"""The runtimes a worker knows, each made when it is first needed."""
+"""Makes the executors of a worker's runtimes, each when it is first needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUNTIMES = ("python", "http", "process")
 
 
 class Executors:
-    """One executor for each runtime, and the guardian they share."""
+    """Holds one executor for each runtime, and the guardian that they share."""
 
     def __init__(
         self,

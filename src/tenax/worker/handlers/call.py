@@ -1,4 +1,7 @@
-"""Calling a handler: its arguments, and what comes of the call. In a thread of the worker, or in a process of its own."""
+"""Binds the arguments of handlers, calls them and turns their results into outcomes.
+
+Used by the threads of a worker and by the processes of tasks with `process=True`.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,18 @@ from typing import Any
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.sdk.context import TaskContext
-from tenax.worker.handlers.error_outcomes import outcome_of, refused
-from tenax.worker.handlers.json_values import Unserialisable, plain
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
+from tenax.worker.handlers.json_values import Unserialisable, to_json_value
 from tenax.worker.handlers.registry import Handler
 
-MOST_FITTING = 100
-"""Kinds of calls that a handler remembers to fit. A function that takes any names may be called in any number of ways."""
+MAX_KNOWN_SHAPES = 100
+"""Shapes of calls that a handler remembers. A function with `**kwargs` can be called in any number of shapes."""
 
 
-def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
-    """Returns the positional and keyword arguments of a call: a list gives the ones, a mapping the others.
+def bind_arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
+    """Returns the positional and keyword arguments of a call. A list gives the former, and a mapping the latter.
 
-    Raises TypeError for anything else, and for arguments that the function does not take or lacks.
+    Raises TypeError for any other value, and for arguments that do not fit the function.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -31,15 +34,15 @@ def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[A
     if handler.context_parameter is not None:
         keywords.setdefault(handler.context_parameter, context)
     shape = (len(positional), frozenset(keywords))
-    if handler.signature is not None and shape not in handler.fitting:
+    if handler.signature is not None and shape not in handler.known_shapes:
         _check(handler, handler.signature, positional, keywords)
-        if len(handler.fitting) < MOST_FITTING:
-            handler.fitting.add(shape)
+        if len(handler.known_shapes) < MAX_KNOWN_SHAPES:
+            handler.known_shapes.add(shape)
     return positional, keywords
 
 
 def _check(handler: Handler, signature: Signature, positional: list[Any], keywords: dict[str, Any]) -> None:
-    """Raises TypeError if the function cannot be called so. That depends on the number and the names of the arguments alone."""
+    """Raises TypeError if the arguments do not fit. This depends only on the number and the names of the arguments."""
     try:
         signature.bind(*positional, **keywords)
     except TypeError as error:
@@ -48,22 +51,22 @@ def _check(handler: Handler, signature: Signature, positional: list[Any], keywor
         raise TypeError(f"the arguments do not fit the task {handler.name!r}: {error}; {takes}") from None
 
 
-def call(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
-    """Calls a sync function."""
+def call_sync(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
+    """Calls a sync function and returns its outcome."""
     try:
-        return succeeded(handler.function(*args, **kwargs))
-    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a thread or process of its own
+        return success_of(handler.function(*args, **kwargs))
+    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: any exception ends its attempt
         return outcome_of(error)
 
 
-def succeeded(result: Any) -> Outcome:
+def success_of(result: Any) -> Outcome:
     if result is None:
-        return _NOTHING
+        return _EMPTY_SUCCESS
     try:
-        return Outcome("succeeded", result=plain(result))
+        return Outcome("succeeded", result=to_json_value(result))
     except Unserialisable as error:
-        return refused("invalid", "invalid_result", str(error))
+        return classified_failure("invalid", "invalid_result", str(error))
 
 
-_NOTHING = Outcome("succeeded")
-"""Outcomes are values: all that succeeded with nothing to say are the same one."""
+_EMPTY_SUCCESS = Outcome("succeeded")
+"""The shared outcome of all attempts that returned None. Outcomes are immutable."""

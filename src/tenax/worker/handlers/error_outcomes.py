@@ -1,4 +1,4 @@
-"""What a handler raised, as the outcome it stands for: typed facts, and no judgement of them."""
+"""Turns the exceptions of handlers into outcomes with typed facts. The server classifies them."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ from tenax.model.attempt.outcome import Connection, Facts, FailureClass, Outcome
 from tenax.model.durations import parse_retry_after
 from tenax.sdk.causes import chain, kind_of_causes
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
-from tenax.worker.handlers.json_values import Unserialisable, plain, storable
+from tenax.worker.handlers.json_values import Unserialisable, storable_text, to_json_value
 from tenax.worker.handlers.tracebacks import format_error
 
-MESSAGE_LIMIT = 4_000
-TRACEBACK_LIMIT = 8_000
-STDERR_LIMIT = 4_096
+MESSAGE_LIMIT = 4_000  # characters of a failure's message that are reported
+TRACEBACK_LIMIT = 8_000  # characters of a traceback that are reported, from its end
+STDERR_LIMIT = 4_096  # characters of stderr that are reported, from its end
 FILE_LIMIT = 64_000
-"""Characters of a result file that are kept as evidence with each failed attempt."""
-TRACEBACK_FRAMES = 30
+"""Characters of a result file that are kept as evidence with a failed attempt."""
+TRACEBACK_FRAMES = 30  # frames of a traceback that are reported, the innermost ones
 _OWN_CODE = "tenax.worker"
-_CHAIN_LIMIT = 12
-"""So many errors behind one are looked at; requests has its refused connection three behind its own."""
+_MAX_CAUSES = 12
+"""The number of causes of an error that are examined. For example, a refused connection is the third cause of an error of requests."""
 _NETWORK_ERRNOS = frozenset(
     {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ETIMEDOUT}
 )
-"""Connections that fail with no type of their own."""
+"""Numbers of network errors for which Python has no exception type."""
 _CONNECTION_TYPES = (ConnectionError, socket.gaierror, ssl.SSLError)
-_CLIENTS = ("httpx2", "httpx", "httpcore2", "httpcore")
+_HTTP_CLIENTS = ("httpx2", "httpx", "httpcore2", "httpcore")
 
 
-class _Kind(NamedTuple):
-    """What is known of an error by its type alone."""
+class _ErrorType(NamedTuple):
+    """Describes an error by its type alone."""
 
     type: type
     name: str
     bases: tuple[str, ...]
-    says_it: bool
-    """A handler's own word, a bug, a refused permission, unusable values: what was met before does not change them."""
+    is_explicit: bool
+    """True for `Retry`, programming errors, refused permissions and validation errors. Their causes are not examined."""
     of_connection: bool
     of_httpx: bool
 
 
-_KINDS_KEPT = 500
-_kinds: dict[int, _Kind] = {}
-"""By the id of the type, which is kept with it. (A user's type may have any idea of equality.)"""
+_MAX_KINDS = 500
+_error_types: dict[int, _ErrorType] = {}
+"""Descriptions by the id of the type, which is kept with it. A user's metaclass may define equality in any way."""
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """The outcome that an exception of a handler stands for."""
+    """Returns the outcome of an attempt whose handler raised `error`."""
     try:
         return _outcome_of(error)
-    except Exception as broken:  # noqa: BLE001 - a user's exception may do anything when asked, and must end its attempt
-        message = f"{type(error).__name__}: (more of it cannot be had: {type(broken).__name__})"
-        kind = _kind(error)
+    except Exception as broken:  # noqa: BLE001 - the attributes of a user's exception may raise anything
+        message = f"{type(error).__name__}: (its details cannot be read: {type(broken).__name__})"
+        kind = _type_of(error)
         return Outcome(
             "failed", facts=Facts(message=message, exception=kind.name, exception_bases=kind.bases)
         )
@@ -87,8 +87,8 @@ def _outcome_of(error: BaseException) -> Outcome:
             )
 
 
-def within_limits(outcome: Outcome) -> Outcome:
-    """Cuts the texts of an outcome to what is reported. Secrets must be scrubbed before: half a secret is not recognised."""
+def cut_to_limits(outcome: Outcome) -> Outcome:
+    """Cuts the texts of an outcome to the reported lengths. Scrub secrets before: half of a secret is not recognised."""
     facts = outcome.facts
     if facts is None:
         return outcome
@@ -96,9 +96,9 @@ def within_limits(outcome: Outcome) -> Outcome:
         facts = replace(facts, data=_file_within_limit(facts.data))
         outcome = replace(outcome, facts=facts)
     if not (
-        _over(facts.message, MESSAGE_LIMIT)
-        or _over(facts.traceback, TRACEBACK_LIMIT)
-        or _over(facts.stderr_tail, STDERR_LIMIT)
+        _is_longer(facts.message, MESSAGE_LIMIT)
+        or _is_longer(facts.traceback, TRACEBACK_LIMIT)
+        or _is_longer(facts.stderr_tail, STDERR_LIMIT)
     ):
         return outcome
     cut = replace(
@@ -118,26 +118,29 @@ def _file_within_limit(content: Any) -> Any:
     return f"{text[:FILE_LIMIT]} [{len(text) - FILE_LIMIT} characters more were not kept]"
 
 
-def _over(text: str | None, limit: int) -> bool:
+def _is_longer(text: str | None, limit: int) -> bool:
     return text is not None and len(text) > limit
 
 
-def timed_out(seconds: float, **more: Any) -> Outcome:
+def timeout_failure(seconds: float, **more: Any) -> Outcome:
     return Outcome("failed", facts=Facts(message=f"timed out after {seconds:g} s", timed_out=True, **more))
 
 
-def refused(failure_class: FailureClass, reason: str, message: str, **more: Any) -> Outcome:
-    """A failure whose class the worker knows for certain: parameters or results that cannot be used."""
+def classified_failure(failure_class: FailureClass, reason: str, message: str, **more: Any) -> Outcome:
+    """Returns a failure whose class the worker knows for certain, for example for invalid parameters or results."""
     facts = Facts(message=message, failure_class=failure_class, reason=reason, **more)
     return Outcome("failed", facts=facts)
 
 
-def qualified(kind: type) -> str:
-    return storable(f"{kind.__module__}.{kind.__qualname__}")
+def qualified_name(kind: type) -> str:
+    return storable_text(f"{kind.__module__}.{kind.__qualname__}")
 
 
 def retry_after_of(headers: Mapping[str, str] | Message, *, now: datetime) -> float | None:
-    """Seconds. A date is taken relative to the answer's own `Date`, so that the two clocks need not agree."""
+    """Returns the `Retry-After` of an answer in seconds, or None.
+
+    A date is compared with the answer's own `Date`, so the two clocks need not agree.
+    """
     hint = headers.get("retry-after") or headers.get("Retry-After")
     if hint is None:
         return None
@@ -156,8 +159,8 @@ def _http_date(text: str | None) -> datetime | None:
 
 
 def _facts(error: BaseException, message: str) -> Facts:
-    kind = _kind(error)
-    status_code, retry_after, dependency = _answer(error, kind)
+    kind = _type_of(error)
+    status_code, retry_after, dependency = _http_answer(error, kind)
     return Facts(
         message=message,
         status_code=status_code,
@@ -170,36 +173,41 @@ def _facts(error: BaseException, message: str) -> Facts:
     )
 
 
-def _kind(error: BaseException) -> _Kind:
+def _type_of(error: BaseException) -> _ErrorType:
     kind = type(error)
-    known = _kinds.get(id(kind))
+    known = _error_types.get(id(kind))
     if known is None:
-        if len(_kinds) >= _KINDS_KEPT:
-            _kinds.clear()
-        known = _kinds[id(kind)] = _kind_of(kind)
+        if len(_error_types) >= _MAX_KINDS:
+            _error_types.clear()
+        known = _error_types[id(kind)] = _describe_type(kind)
     return known
 
 
-def _kind_of(kind: type[BaseException]) -> _Kind:
-    name, *bases = (qualified(base) for base in kind.__mro__[:-1])
-    says_it = (
+def _describe_type(kind: type[BaseException]) -> _ErrorType:
+    name, *bases = (qualified_name(base) for base in kind.__mro__[:-1])
+    is_explicit = (
         issubclass(kind, Retry)
         or name in PROGRAMMING_ERRORS
         or PERMISSION_ERROR in (name, *bases)
         or any(one.endswith(VALIDATION_ERROR) for one in (name, *bases))
     )
-    of_client = _package(kind) in _CLIENTS and any(base.__name__ == "TransportError" for base in kind.__mro__)
+    of_client = _package(kind) in _HTTP_CLIENTS and any(
+        base.__name__ == "TransportError" for base in kind.__mro__
+    )
     of_connection = of_client or issubclass(kind, _CONNECTION_TYPES)
     of_httpx = any(_package(base) == "httpx2" for base in kind.__mro__)
-    return _Kind(kind, name, tuple(bases), says_it, of_connection, of_httpx)
+    return _ErrorType(kind, name, tuple(bases), is_explicit, of_connection, of_httpx)
 
 
 def _package(kind: type) -> str:
     return str(kind.__module__).partition(".")[0]
 
 
-def _answer(error: BaseException, kind: _Kind) -> tuple[int | None, float | None, str | None]:
-    """The HTTP answer that httpx and requests hang on their exceptions, or that urllib's and aiohttp's are themselves."""
+def _http_answer(error: BaseException, kind: _ErrorType) -> tuple[int | None, float | None, str | None]:
+    """Returns status code, `Retry-After` and host of the HTTP answer that an exception carries.
+
+    Exceptions of httpx and requests have the answer as an attribute. Those of urllib and aiohttp are the answer themselves.
+    """
     answer = getattr(error, "response", None)
     status_code = None if answer is None else getattr(answer, "status_code", None)
     if not isinstance(status_code, int) or isinstance(status_code, bool):
@@ -207,15 +215,15 @@ def _answer(error: BaseException, kind: _Kind) -> tuple[int | None, float | None
     if status_code is None:
         return None, None, None
     headers = getattr(answer, "headers", None)
-    # requests' headers are a MutableMapping of their own; a plain copy would lose that names ignore case.
+    # The headers of requests ignore the case of names. A plain copy of them would not.
     hint = retry_after_of(headers, now=datetime.now(UTC)) if isinstance(headers, Mapping | Message) else None
     asked = getattr(answer, "request_info", answer)
     return status_code, hint, _host(getattr(asked, "url", None))
 
 
-def _own_status(error: BaseException, kind: _Kind) -> int | None:
-    """`status` or `code` of the exception itself, where it is an answer of HTTP: it has headers then, as urllib's and aiohttp's do."""
-    if not isinstance(error, Exception) or kind.says_it or not hasattr(error, "headers"):
+def _own_status(error: BaseException, kind: _ErrorType) -> int | None:
+    """Returns the `status` or `code` of an exception that is an HTTP answer itself, as in urllib and aiohttp. It has headers then."""
+    if not isinstance(error, Exception) or kind.is_explicit or not hasattr(error, "headers"):
         return None
     for name in ("status", "code"):
         number = getattr(error, name, None)
@@ -229,73 +237,75 @@ def _host(url: object) -> str | None:
     from urllib.parse import urlsplit
 
     try:
-        return storable(urlsplit(str(url)).netloc.rpartition("@")[2]) or None if url is not None else None
+        return (
+            storable_text(urlsplit(str(url)).netloc.rpartition("@")[2]) or None if url is not None else None
+        )
     except ValueError:
         return None
 
 
-def _connection(error: BaseException, kind: _Kind) -> Connection | None:
-    """Only for errors that are connection errors by their type, or that one of those is behind."""
+def _connection(error: BaseException, kind: _ErrorType) -> Connection | None:
+    """Returns how a connection failed. Returns None unless the error or one of its causes is a connection error."""
     if _is_of_connection(error, kind):
         return _connection_kind(error, kind)
-    for cause in _behind(error, kind):
-        of_cause = _kind(cause)
+    for cause in _causes(error, kind):
+        of_cause = _type_of(cause)
         if _is_of_connection(cause, of_cause):
             return _connection_kind(cause, of_cause)
         if isinstance(cause, TimeoutError) and isinstance(error, OSError):
-            return "timeout"  # what the clients of urllib and requests raise descends from OSError
+            return "timeout"  # the errors of urllib and requests are subclasses of OSError
     return None
 
 
-def _is_of_connection(error: BaseException, kind: _Kind) -> bool:
+def _is_of_connection(error: BaseException, kind: _ErrorType) -> bool:
     return kind.of_connection or (isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS)
 
 
-def _connection_kind(error: BaseException, kind: _Kind) -> Connection:
+def _connection_kind(error: BaseException, kind: _ErrorType) -> Connection:
     if not kind.of_httpx:
         return kind_of_causes(chain(error)) or "other"
-    from tenax.sdk.connections import connection_kind  # it would load httpx where nobody has
+    from tenax.sdk.connections import connection_kind  # imports httpx, so only if the user's code uses it
 
     return connection_kind(error)
 
 
-def _behind(error: BaseException, kind: _Kind) -> Iterator[BaseException]:
-    """The errors behind one, the nearest first."""
-    seen, waiting = {id(error)}, _right_behind(error, kind)
-    while waiting and len(seen) < _CHAIN_LIMIT:
+def _causes(error: BaseException, kind: _ErrorType) -> Iterator[BaseException]:
+    """Yields the causes of an error, the nearest first."""
+    seen, waiting = {id(error)}, _direct_causes(error, kind)
+    while waiting and len(seen) < _MAX_CAUSES:
         current = waiting.pop(0)
         if isinstance(current, BaseException) and id(current) not in seen:
             seen.add(id(current))
             yield current
-            waiting += _right_behind(current, _kind(current))
+            waiting += _direct_causes(current, _type_of(current))
 
 
-def _right_behind(error: BaseException, kind: _Kind) -> list[object]:
-    """Where errors may be. Nothing is behind one that says by its type what is wrong."""
-    if kind.says_it:
+def _direct_causes(error: BaseException, kind: _ErrorType) -> list[object]:
+    """Returns the direct causes of an error. An explicit error has none."""
+    if kind.is_explicit:
         return []
     context = None if error.__suppress_context__ else error.__context__
-    # urllib and urllib3 keep what they met in `reason`, requests in its first argument.
+    # urllib and urllib3 keep the cause in `reason`, and requests keeps it in its first argument.
     return [error.__cause__, context, getattr(error, "reason", None), *error.args[:1]]
 
 
 def _text(error: BaseException) -> str:
     try:
-        return storable(str(error))
-    except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything, and must not cost us the report
-        return f"(its text cannot be had: {type(broken).__name__})"
+        return storable_text(str(error))
+    except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything, and the report must be sent all the same
+        return f"(its text cannot be read: {type(broken).__name__})"
 
 
 def _data(data: Any) -> Any:
     try:
-        return plain(data, lenient=True)
+        return to_json_value(data, lenient=True)
     except Unserialisable:
         return repr(data)
 
 
 def _traceback(error: BaseException) -> str:
-    """The tail of it, from the first frame that is not the worker's own."""
-    return storable(format_error(error, _user_frames(error.__traceback__), frames=TRACEBACK_FRAMES))
+    """Returns the end of the traceback, without the worker's own frames at its beginning."""
+    return storable_text(format_error(error, _user_frames(error.__traceback__), frames=TRACEBACK_FRAMES))
 
 
 def _user_frames(trace: TracebackType | None) -> TracebackType | None:

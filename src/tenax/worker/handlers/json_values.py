@@ -1,4 +1,4 @@
-"""Results as plain JSON values: what every transport can carry and PostgreSQL can store."""
+"""Turns results into plain JSON values that every transport can carry and PostgreSQL can store."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ class Unserialisable(Exception):
 
 
 class Unstorable(Exception):
-    """JSON that cannot be stored exactly: an integer beyond 64 bits, a NUL character."""
+    """The JSON cannot be stored exactly, for example an integer beyond 64 bits or a NUL character."""
 
 
-def plain(value: Any, *, lenient: bool = False) -> Any:
-    """The value as JSON would give it back. Dataclasses, dates, UUIDs and enums are taken.
+def to_json_value(value: Any, *, lenient: bool = False) -> Any:
+    """Returns the value as it is after encoding to JSON and decoding. Dataclasses, dates, UUIDs and enums are accepted.
 
-    A NaN or an infinity, which JSON lacks, is refused: a result must not change on its way. `lenient` makes it null.
+    Raises `Unserialisable` for NaN, infinity and NUL, which cannot be stored: a result must not change on its way. With
+    `lenient`, NaN and infinity become null, and NUL becomes U+FFFD.
     """
     if value is None or value is True or value is False:
         return value
@@ -53,7 +54,7 @@ _NUMBERS = {"nan": "a NaN", "inf": "an infinity", "-inf": "an infinity"}
 
 
 def _not_finite(value: Any, place: str) -> tuple[str, str] | None:
-    """The first number that is none, and its place. What is no container of orjson's was refused before."""
+    """Returns the first NaN or infinity and its place, or None. orjson has already refused unknown containers."""
     match value:
         case float():
             return None if math.isfinite(value) else (str(value), place)
@@ -72,7 +73,7 @@ def _not_finite(value: Any, place: str) -> tuple[str, str] | None:
 
 
 def _parts_of_mapping(value: dict[Any, Any], place: str) -> Iterator[tuple[str, Any]]:
-    """Keys too: a NaN there would become the name "null"."""
+    """Yields the values and the numeric keys of a mapping. A NaN key would become the name "null"."""
     for name, part in value.items():
         below = _below(place, name.value if isinstance(name, Enum) else name)
         if isinstance(name, float | Enum):
@@ -85,11 +86,11 @@ def _below(place: str, name: object) -> str:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Reads JSON exactly. Raises `orjson.JSONDecodeError` if it is no JSON, and `Unstorable` if it cannot be kept as it is."""
+    """Decodes JSON exactly. Raises `orjson.JSONDecodeError` for invalid JSON, and `Unstorable` if it cannot be stored exactly."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        orjson.loads(text)  # which says where it is wrong
+        orjson.loads(text)  # its error has the line and column
         raise orjson.JSONDecodeError("it cannot be read", "", 0) from None
     if (fault := json_fault(value)) is not None:
         raise Unstorable(f"it has {fault}")
@@ -97,7 +98,7 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def without_nul(value: Any) -> Any:
-    """PostgreSQL's jsonb and text have no place for the character U+0000; everything else it takes."""
+    """Replaces NUL characters by U+FFFD. They are the only characters that PostgreSQL's jsonb and text cannot hold."""
     match value:
         case str():
             return value.replace("\x00", "\ufffd")
@@ -109,15 +110,16 @@ def without_nul(value: Any) -> Any:
             return value
 
 
-def storable(text: str) -> str:
-    """Text that every transport and PostgreSQL take. Halves of surrogate pairs, which the names of files may bring
-    along, are written as Python writes them to stderr.
+def storable_text(text: str) -> str:
+    """Returns a text that every transport and PostgreSQL can hold.
+
+    Lone surrogates, which file names may contain, become escapes as in Python's stderr. NUL characters become U+FFFD.
     """
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
     return text.replace("\x00", "\ufffd")
 
 
-def readable(text: bytes) -> str:
-    """Bytes that ought to be text, with what is not replaced."""
+def decode_output(text: bytes) -> str:
+    """Decodes the output of a process. Bytes that are not UTF-8, and NUL characters, become U+FFFD."""
     return text.decode("utf-8", "replace").replace("\x00", "\ufffd")

@@ -1,4 +1,4 @@
-"""From the name in a step to the function that runs it: registered names, then modules beside the file, then `sys.path`."""
+"""Finds the function for the name in a step: among registered tasks, then in modules beside the file, then on `sys.path`."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from typing import Any
 from tenax.sdk.context import TaskContext
 from tenax.sdk.task import REGISTRY, Task
 
-_MOST_FOLDERS = 3
+_MAX_FOLDERS = 3
 """Folders that a message names."""
-_IMPORTING = threading.RLock()
-"""`sys.path` is the whole process's: one import at a time may change it."""
+_IMPORT_LOCK = threading.RLock()
+"""Lets one import at a time change `sys.path`, which the whole process shares."""
 
 
 class NoHandler(Exception):
-    """This worker has no such handler. Another may: the lease is handed back, uncounted."""
+    """This worker has no such handler. Another worker may have it, so the lease is handed back and the attempt is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A function ready to be called."""
+    """Holds a function that is ready to be called."""
 
     name: str
     function: Callable[..., Any]
     is_async: bool
     process: bool
     context_parameter: str | None
-    """The parameter that takes the context, where the function has one."""
+    """The name of the parameter that takes the context, or None."""
     signature: inspect.Signature | None
-    """What the function itself takes. None for built-in functions that do not say."""
-    fitting: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False)
-    """Calls that fit the signature: how many positional arguments, and the names of the others. To bind them each time costs more than
-    the rest of a short call."""
+    """The signature of the function. None for built-in functions without one."""
+    known_shapes: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False)
+    """Shapes of calls that fit the signature: the number of positional arguments, and the names of the others. Binding the arguments
+    at every call would cost more than the rest of a short call."""
 
 
 def find_handler(name: str, base_dir: str | None) -> Handler:
-    """Raises `NoHandler` where there is none; what a module raises while it is imported comes out as it is."""
+    """Finds a handler. Raises `NoHandler` if there is none. Errors raised by a module during its import pass through unchanged."""
     if (task := REGISTRY.find(name)) is not None:
         return handler_of(task)
     module_name, colon, path = name.partition(":")
     if not colon:
-        raise NoHandler(f"no task is registered as {name!r}; known here: {_known()}{_meant(name)}")
+        raise NoHandler(f"no task is registered as {name!r}; known here: {_known_tasks()}{_suggestion(name)}")
     target: Any = import_beside(module_name, base_dir)
     for part in path.split("."):
         target = getattr(target, part, None)
     if not callable(target):
-        # Importing the module may have registered the very name.
+        # The import of the module may have registered this name.
         if (task := REGISTRY.find(name)) is not None:
             return handler_of(task)
         raise NoHandler(f"the module {module_name!r} has no function {path!r}")
@@ -71,14 +71,14 @@ def handler_of(task: Task) -> Handler:
 
 
 def load_modules(names: tuple[str, ...]) -> None:
-    """Imports modules for the tasks they register (`tenax worker MODULE ...`); the working folder is searched too."""
+    """Imports modules for the tasks that they register (`tenax worker MODULE ...`). Searches the working folder too."""
     for name in names:
         import_beside(name, str(Path.cwd()))
 
 
 def import_beside(name: str, base_dir: str | None) -> ModuleType:
-    """Imports a module, looking in `base_dir` first. `NoHandler` where there is no such module."""
-    with _IMPORTING:
+    """Imports a module, and searches `base_dir` first. Raises `NoHandler` if there is no such module."""
+    with _IMPORT_LOCK:
         beside = _spec_beside(name, base_dir)
         loaded = sys.modules.get(name)
         if beside is not None and loaded is not None and _origin(loaded) != beside.origin:
@@ -97,8 +97,8 @@ def import_beside(name: str, base_dir: str | None) -> ModuleType:
 def _searched(base_dir: str | None) -> str:
     """Returns the folders in which a module was looked for, the first of them by name."""
     folders = list(dict.fromkeys(folder for folder in (base_dir, *sys.path) if folder))
-    more = f" (nor in {len(folders) - _MOST_FOLDERS} more)" if len(folders) > _MOST_FOLDERS else ""
-    return ", ".join(folders[:_MOST_FOLDERS]) + more
+    more = f" (nor in {len(folders) - _MAX_FOLDERS} more)" if len(folders) > _MAX_FOLDERS else ""
+    return ", ".join(folders[:_MAX_FOLDERS]) + more
 
 
 def _spec_beside(name: str, base_dir: str | None) -> ModuleSpec | None:
@@ -116,7 +116,7 @@ def _spec_beside(name: str, base_dir: str | None) -> ModuleSpec | None:
 
 
 def _import_alias(name: str, spec: ModuleSpec, base_dir: str | None) -> ModuleType:
-    """Two folders may each have a `tasks.py`. The second one is loaded under a name of its own."""
+    """Imports a module under an alias, because a module with the same name in another folder is already loaded."""
     alias = f"{name}@{base_dir}"
     if alias in sys.modules:
         return sys.modules[alias]
@@ -153,7 +153,7 @@ def _origin(module: ModuleType) -> str | None:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    """Returns the signature of the function as it is called: a decorator may give a function arguments of its own."""
+    """Returns the signature of the function as it is called. A decorator may have changed the arguments."""
     try:
         return inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):  # some builtins have none
@@ -178,13 +178,13 @@ def _context_parameter(function: Callable[..., Any]) -> str | None:
     return None
 
 
-def _known() -> str:
+def _known_tasks() -> str:
     names = sorted(task.name for task in REGISTRY)
     return ", ".join(names[:20]) or "none"
 
 
-def _meant(name: str) -> str:
-    """People write a dot where the colon belongs, or name a function alone."""
+def _suggestion(name: str) -> str:
+    """Returns a hint for a name with a dot in the place of the colon, or for a function without its module."""
     module, dot, function = name.rpartition(".")
     if dot and module and function:
         return f"; did you mean module:function, e.g. {module}:{function}?"

@@ -1,4 +1,4 @@
-"""Secrets are variables of the worker: filled in as an attempt starts, scrubbed from all it reports."""
+"""Fills secrets, which are environment variables of the worker, into attempts and scrubs them from their reports."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 
+from tenax.credentials.private_variables import SECRET_PREFIX as PREFIX
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.shell import always_quoted
 from tenax.model.wire import Assignment, Release, SecretSlot
-from tenax.private_variables import SECRET_PREFIX as PREFIX
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.json_values import storable_text
 
-LEAST_LENGTH = 6
-"""A shorter value is part of too many harmless texts: it is scrubbed only where the attempt itself used it."""
-LEAST_BASE64 = 8
-"""Fewer characters of base64 are part of too many harmless texts."""
+MIN_LENGTH = 6
+"""Characters of a secret that is scrubbed from every report. A shorter secret occurs in too many harmless texts, so it is scrubbed
+only from the reports of attempts that used it."""
+MIN_BASE64_LENGTH = 8
+"""Characters of base64 below which an encoded secret is not searched for. Fewer occur in too many harmless texts."""
 _URL_BASE64 = str.maketrans("+/", "-_")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
-# What the HTTP client leaves as it is. It takes a % for the start of something escaped already.
+# Characters that the HTTP client does not escape. It takes a % for the start of an existing escape.
 _URL_SAFE = (
     "!$%&'()*+,-./:;=@[\\]^_|~",  # in a path
     "!$%&'()*+,-./:;=?@[\\]^_`{|}~",  # in a query
@@ -36,7 +37,7 @@ _URL_SAFE = (
 
 
 class SecretMissing(Exception):
-    """The definition asks for a secret that this worker does not have."""
+    """The definition uses a secret that this worker does not have."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -45,17 +46,19 @@ class SecretMissing(Exception):
 
 
 class Secrets:
-    """The secrets that a worker was started with."""
+    """Holds the secrets with which a worker was started."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._values = {
             name.removeprefix(PREFIX): v for name, v in environment.items() if name.startswith(PREFIX)
         }
-        self._telling = frozenset(name for name, value in self._values.items() if len(value) >= LEAST_LENGTH)
+        self._long_enough = frozenset(
+            name for name, value in self._values.items() if len(value) >= MIN_LENGTH
+        )
         self._scrubbers: dict[frozenset[str], _Scrubber] = {}
 
     def fill(self, assignment: Assignment) -> Assignment:
-        """The assignment with its secrets in their places. Raises `SecretMissing`."""
+        """Returns the assignment with its secrets filled in. Raises `SecretMissing`."""
         if not assignment.secrets:
             return assignment
         spec = copy.deepcopy(assignment.spec)
@@ -64,27 +67,27 @@ class Secrets:
         return msgspec.structs.replace(assignment, spec=spec)
 
     def scrub_outcome(self, outcome: Outcome, assignment: Assignment) -> Outcome:
-        """What the attempt tells of itself loses every secret; its result only those that it was given.
+        """Scrubs all secrets from the facts of an outcome, and from its result only the secrets that the attempt used.
 
-        A result is data that others compute with: a word in it that happens to be some other secret must stay.
+        A result is data with which other steps compute. A word in it that happens to equal another secret must stay.
         """
         if assignment.callback is not None:
-            # The receipt opens the callback of an async step. Elsewhere it opens nothing, and may be part of a result.
+            # The receipt of an async step authorises its callback. Other receipts authorise nothing, and may stay in a result.
             receipt = _Scrubber.of_receipt(assignment.receipt)
             outcome = receipt.outcome(outcome, facts=receipt)
         if not self._values:
             return outcome
         used = self._used(assignment)
-        return self._scrubber(used).outcome(outcome, facts=self._scrubber(self._telling | used))
+        return self._scrubber(used).outcome(outcome, facts=self._scrubber(self._long_enough | used))
 
     def scrub_release(self, release: Release, assignment: Assignment) -> Release:
-        scrubber = self._scrubber(self._telling | self._used(assignment))
+        scrubber = self._scrubber(self._long_enough | self._used(assignment))
         return dataclasses.replace(release, detail=scrubber.value(release.detail))
 
     def scrub_traceback(self, error: BaseException, assignment: Assignment) -> str:
         """Returns the traceback of an error for the worker's own log."""
         text = "".join(traceback.format_exception(error))
-        return str(self._scrubber(self._telling | self._used(assignment)).value(text))
+        return str(self._scrubber(self._long_enough | self._used(assignment)).value(text))
 
     def _used(self, assignment: Assignment) -> frozenset[str]:
         named = (
@@ -93,7 +96,7 @@ class Secrets:
         return frozenset(name for asked in named if (name := self._name(asked)) is not None)
 
     def _scrubber(self, names: frozenset[str]) -> _Scrubber:
-        """Kept: the same few steps come again and again."""
+        """Returns the scrubber of these secrets. Scrubbers are cached, since the same few steps run again and again."""
         scrubber = self._scrubbers.get(names)
         if scrubber is None:
             scrubber = _Scrubber.of({name: self._values[name] for name in sorted(names)})
@@ -125,14 +128,14 @@ class Secrets:
 @dataclass(frozen=True, slots=True)
 class _Scrubber:
     pattern: re.Pattern[str] | None
-    """None where there is nothing to look for."""
+    """Matches every form of every secret. None if there is nothing to search for."""
     words: Mapping[str, str]
-    """What is written in the place of every form of every secret."""
+    """The replacement of every form of every secret."""
 
     @classmethod
     def of(cls, secrets: Mapping[str, str]) -> _Scrubber:
         words = {form: f"[secret {name}]" for name, value in secrets.items() for form in _forms(value)}
-        # The longest first: one secret may be a part of another.
+        # The longest form comes first, because one secret may be a part of another.
         forms = sorted(words, key=len, reverse=True)
         return cls(re.compile("|".join(map(re.escape, forms))) if forms else None, words)
 
@@ -146,7 +149,7 @@ class _Scrubber:
         return msgspec.structs.replace(outcome, result=self.value(outcome.result), facts=told)
 
     def facts(self, facts: Facts) -> Facts:
-        """The texts. The other fields are words of our own, numbers, and names of types."""
+        """Scrubs the texts. The other fields are published words, numbers and names of types."""
         return msgspec.structs.replace(
             facts,
             message=self.value(facts.message),
@@ -175,39 +178,39 @@ class _Scrubber:
 
 
 def _forms(value: str) -> set[str]:
-    """Returns a secret as it is, and as it looks within a URL, in JSON, in base64, in Python's repr and for a shell.
+    """Returns the forms of a secret: as it is, and as it looks in a URL, in JSON, in base64, in Python's repr and in a shell.
 
-    Of a secret of several lines also each line.
+    If a secret has several lines, the forms of each line are included.
     """
-    lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= LEAST_LENGTH)
-    return set().union(*map(_written, {value, *lines})) - {""}
+    lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= MIN_LENGTH)
+    return set().union(*map(_encodings, {value, *lines})) - {""}
 
 
-def _written(text: str) -> Iterable[str]:
-    # Bytes of the environment that are no text are halves of surrogate pairs here.
-    yield from (text, storable(text), quote_plus(text, errors="surrogateescape"))
+def _encodings(text: str) -> Iterable[str]:
+    # Bytes of the environment that are not UTF-8 are lone surrogates here.
+    yield from (text, storable_text(text), quote_plus(text, errors="surrogateescape"))
     for safe in ("", "/", *_URL_SAFE):
         quoted = quote(text, safe=safe, errors="surrogateescape")
         yield from (quoted, _ESCAPED.sub(lambda found: found[0].lower(), quoted))
-    if len(text) >= LEAST_LENGTH:
+    if len(text) >= MIN_LENGTH:
         yield text.lower()  # within the host of a URL
     data = text.encode(errors="surrogateescape")
     yield repr(data)[2:-1]  # as the HTTP client quotes a header that it refuses
     yield from _base64_forms(data)
-    # As a shell shows them with `set -x`: bash writes a quote as '\\'', dash in double quotes.
+    # The forms that a shell prints with `set -x`: bash writes a quote as '\\'', and dash uses double quotes.
     yield from (always_quoted(text)[1:-1], text.replace("'", "'\\''"))
     yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
 
 
 def _base64_forms(data: bytes) -> Iterable[str]:
-    """Yields the base64 of a secret that stands somewhere in encoded data, such as `user:password` of a URL.
+    """Yields the base64 forms of a secret that is a part of longer encoded data, such as `user:password` of a URL.
 
-    Three bytes make four characters, so there are three ways in which it can be written. The characters at both ends
-    also hold bits of what stands beside it, and are left out.
+    Three bytes make four characters, so a secret has three forms, depending on its position. The characters at both ends
+    also hold bits of the neighbouring bytes, and are left out.
     """
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + data)
         first, last = -(-before * 4 // 3), (before + len(data)) * 4 // 3
         form = encoded[first:last].decode()
-        if len(form) >= LEAST_BASE64:
+        if len(form) >= MIN_BASE64_LENGTH:
             yield from (form, form.translate(_URL_BASE64))

@@ -1,4 +1,7 @@
-"""Threads for sync functions. Daemons, unlike those of `concurrent.futures`: one that hangs must not keep a worker alive."""
+"""Runs sync functions in daemon threads.
+
+Threads of `concurrent.futures` are not daemons, so a function that hangs would keep the worker from ending.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ T = TypeVar("T")
 _Job = tuple[asyncio.Future[Any], Callable[[], Any]]
 
 
-class Threads:
-    """Grows to as many threads as are busy at once, and keeps them for the next call."""
+class ThreadPool:
+    """Keeps as many threads as were ever busy at once."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
@@ -22,7 +25,7 @@ class Threads:
         self._busy = 0
 
     def call(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """Runs it in a thread, in the caller's context. The future is done when the thread is, cancelled or not."""
+        """Runs a function in a thread, in the caller's context. The future is done when the thread is done, even if cancelled."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         future.add_done_callback(self._freed)
         self._busy += 1
@@ -34,7 +37,7 @@ class Threads:
         return future
 
     def close(self) -> None:
-        """Idle threads end; busy ones end with what they are at."""
+        """Ends the idle threads at once, and each busy thread when its function ends."""
         for _ in range(self._threads):
             self._jobs.put(None)
         self._threads = 0
@@ -47,13 +50,13 @@ class Threads:
             future, function = job
             try:
                 settle, value = future.set_result, function()
-            except BaseException as error:  # noqa: BLE001 - whatever a user's function raises belongs to its future
+            except BaseException as error:  # noqa: BLE001 - every exception of a user's function goes to its future
                 settle, value = future.set_exception, _throwable(error)
             _hand_over(future, settle, value)
 
 
 def _throwable(error: BaseException) -> BaseException:
-    """A future refuses StopIteration, and the loop would die of SystemExit and KeyboardInterrupt."""
+    """Wraps errors that a future cannot hold: it refuses StopIteration, and SystemExit and KeyboardInterrupt would end the loop."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     wrapped = RuntimeError(f"{type(error).__name__}: {error}")
@@ -68,5 +71,5 @@ def _hand_over(future: asyncio.Future[Any], settle: Callable[[Any], object], val
 
     try:
         future.get_loop().call_soon_threadsafe(finish)
-    except RuntimeError:  # the loop is closed: nobody waits any more
+    except RuntimeError:  # the loop is closed, so nothing waits for the result
         return

@@ -1,6 +1,6 @@
-"""The process of a task with `process=True`: reads its job from stdin, leaves the outcome in a file.
+"""Runs one attempt of a task with `process=True`, in a process of its own: `python -m tenax.worker.processes.child`.
 
-`python -m tenax.worker.processes.child`. The result does not go over stdout, which belongs to the function.
+It reads its job from stdin and writes the outcome to a file. Stdout belongs to the function.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import orjson
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
-from tenax.worker.handlers.call import arguments, call, succeeded
-from tenax.worker.handlers.error_outcomes import outcome_of, refused
+from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler, import_beside
 
 _MAIN = "__tenax_task__"
@@ -40,35 +40,33 @@ def _run(job: dict[str, Any]) -> Outcome:
     try:
         handler = _find(job, assignment)
     except NoHandler as error:
-        return refused("not_found", "unknown_handler", str(error))
+        return classified_failure("not_found", "unknown_handler", str(error))
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)
     context = TaskContext(assignment, started=time.time())
     CURRENT.set(context)
     try:
-        args, kwargs = arguments(handler, assignment.spec.get("args"), context)
+        args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
     except TypeError as error:
-        return refused("invalid", "invalid_parameters", str(error))
-    return _run_async(handler, args, kwargs) if handler.is_async else call(handler, args, kwargs)
+        return classified_failure("invalid", "invalid_parameters", str(error))
+    return _run_async(handler, args, kwargs) if handler.is_async else call_sync(handler, args, kwargs)
 
 
 def _find(job: dict[str, Any], assignment: Assignment) -> Handler:
-    """The module that registered the task is loaded first: here nothing is registered yet."""
+    """Finds the handler. First imports the module that registered the task, since this process has no tasks yet."""
     name: str = assignment.spec["task"]
     module: str = job["module"]
     if module == "__main__" and job["main"]:
-        # Not as __main__, so that what the script guards by that name does not run again.
+        # The script does not run as __main__, so that the code that it guards by this name does not run again.
         runpy.run_path(job["main"], run_name=_MAIN)
         return find_handler(name.replace("__main__:", f"{_MAIN}:"), assignment.base_dir)
-    import_beside(
-        module.partition("@")[0], assignment.base_dir
-    )  # the part after @ was the worker's own alias
+    import_beside(module.partition("@")[0], assignment.base_dir)  # the part after @ is the worker's own alias
     return find_handler(name, assignment.base_dir)
 
 
 def _run_async(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
     try:
-        return succeeded(asyncio.run(handler.function(*args, **kwargs)))
+        return success_of(asyncio.run(handler.function(*args, **kwargs)))
     except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a process of its own
         return outcome_of(error)
 

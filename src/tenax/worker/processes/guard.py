@@ -1,8 +1,8 @@
-"""Run on its own (`python -I -S guard.py`): ends the process groups of a worker that died without ending them.
+"""Kills the process groups of a worker that died without ending them. It is a process of its own: `python -I -S guard.py`.
 
-The worker holds the other end of stdin. Lines are `+PGID FOLDER` and `-PGID`; the end of the input means that the
-worker is gone, however it went: the groups are killed and their folders removed. It imports next to nothing, so that it
-starts in milliseconds.
+The worker holds the other end of stdin, and writes the lines `+PGID FOLDER` and `-PGID`. The end of the input means that the
+worker is gone: the guard then kills the groups and removes their folders. It imports next to nothing, so that it starts in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _kill(group: int) -> None:
 
 
 def _remove(folder: str) -> None:
-    import shutil  # not before it is needed: see above
+    import shutil  # imported only when needed, so that the guard starts quickly
 
     shutil.rmtree(folder, ignore_errors=True)
 

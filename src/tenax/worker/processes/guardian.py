@@ -1,4 +1,4 @@
-"""The worker's side of `guard.py`: tells it which process groups must not outlive the worker."""
+"""Starts the guard process (`guard.py`) and tells it which process groups must not outlive the worker."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tenax.private_variables import without_private
+from tenax.credentials.private_variables import without_private
 
 _SCRIPT = Path(__file__).with_name("guard.py")
 _END_SECONDS = 5.0
 
 
 class Guardian:
-    """One guard process for a worker, started with its first process group."""
+    """Runs one guard process for a worker. It starts with the worker's first process group."""
 
     def __init__(self) -> None:
         self._guard: subprocess.Popen[bytes] | None = None
         self._groups: dict[int, str] = {}
 
     def watch(self, group: int, folder: str = "") -> None:
-        """The folder is the attempt's own: it goes with the group."""
+        """Puts a process group under guard. `folder` belongs to the attempt, and is removed with the group."""
         self._groups[group] = folder
         if self._guard is None:
             self._start()
@@ -32,7 +32,7 @@ class Guardian:
         self._tell(f"-{group}\n")
 
     def close(self) -> None:
-        """Whatever is still watched is killed."""
+        """Ends the guard process. The guard first kills the groups that are still watched."""
         guard, self._guard = self._guard, None
         if guard is None or guard.stdin is None:
             return
@@ -59,7 +59,7 @@ class Guardian:
             return
         try:
             os.write(self._guard.stdin.fileno(), os.fsencode(line))
-        except BrokenPipeError:  # someone ended the guard: another takes over
+        except BrokenPipeError:  # the guard process has ended, so a new one takes over
             self._guard.wait()
             self._guard.stdin.close()
             self._start()

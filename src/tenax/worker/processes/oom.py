@@ -1,4 +1,4 @@
-"""Whether the kernel killed something for memory: the cgroup counts it, the process itself cannot say."""
+"""Finds out whether the kernel killed a process for lack of memory. The count of the cgroup tells; the process itself cannot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class OomKills:
-    """The count of the worker's own cgroup (version 2) at one moment; None where it cannot be had."""
+    """Holds the count of the worker's own cgroup (version 2) at one moment. It is None if it cannot be read."""
 
     count: int | None
 
@@ -19,7 +19,7 @@ class OomKills:
         return cls(_count())
 
     def more_since(self) -> bool:
-        """True where the kernel killed more since then. Another child's death may be the one counted."""
+        """Returns whether the kernel killed a process since then. It may have been another child of the worker."""
         now = _count()
         return self.count is not None and now is not None and now > self.count
 

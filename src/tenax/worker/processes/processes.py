@@ -1,4 +1,4 @@
-"""Commands in process groups of their own, which end with their attempt: leader, children and all."""
+"""Runs each command in a process group of its own, and ends the whole group with its attempt."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from typing import cast
 from tenax.worker.processes import start_gate as gate
 from tenax.worker.processes.guardian import Guardian
 
-STDOUT_LIMIT = 1_000_000
+STDOUT_LIMIT = 1_000_000  # bytes of stdout that are kept, from its beginning
 STDERR_TAIL = 65_536
-"""Far more than is reported: secrets are scrubbed from it before it is cut, and half of one is not recognised."""
+"""Bytes of stderr that are kept, from its end. Far fewer are reported: secrets are scrubbed before the text is cut, since half of a
+secret is not recognised."""
 TERM_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 OUTPUT_GRACE = 0.5
-"""Seconds that the output may stay open after the leader's end, in the hands of children it left behind."""
+"""Seconds for which children of the leader may keep the output open after the leader's end."""
 
 _GATE = 'read -r _ || exit 125; exec "$@"'
-"""The command starts only when a first line arrives on its stdin: by then the guardian knows of it, so there is no
-moment in which the worker's death would leave it behind. The shell's `read` takes no byte beyond that line."""
+"""Starts the command only when a first line arrives on stdin. The guardian knows of the group by then, so the death of the worker
+never leaves it behind. The shell's `read` takes no byte beyond that line."""
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process group ended."""
+class ProcessEnd:
+    """Says how a process group ended."""
 
     returncode: int
-    """Negative: the number of the signal that killed the leader."""
+    """The exit code of the leader. A negative value is the number of the signal that killed it."""
     timed_out: bool
     stdout: bytes
     stdout_dropped: int
-    """Bytes beyond the limit, read and thrown away."""
+    """The number of bytes beyond `STDOUT_LIMIT`, which were read and dropped."""
     stderr_tail: bytes
 
 
@@ -51,10 +52,10 @@ async def run_group(
     stdin: bytes,
     seconds: float,
     folder: str,
-) -> Ended:
-    """Runs a command to its end or to its timeout. Whatever is left of its group by then is killed.
+) -> ProcessEnd:
+    """Runs a command until its end or its timeout, then kills the rest of its group.
 
-    `folder` is the attempt's own; should the worker die, it is removed in its place.
+    `folder` belongs to the attempt. If the worker dies, its guard removes it.
     """
     group = await _start(guardian, argv, env=env, cwd=cwd, folder=folder)
     try:
@@ -67,7 +68,7 @@ async def run_group(
             timed_out = True
             await group.terminate()
     except asyncio.CancelledError:
-        # The caller is cancelled: ends the group first, and lets a second cancellation kill it at once.
+        # The caller was cancelled. A second cancellation during `terminate` kills the group at once.
         await group.terminate()
         raise
     finally:
@@ -90,8 +91,10 @@ async def _start(
 
 
 def _gate(env: Mapping[str, str]) -> list[str]:
-    """Some shells drop the variables that they cannot name (`spring.profiles.active`). Then Python is the gate, which
-    starts more slowly. `env NAME=VALUE` after the shell would show the values, secrets too, to all who can list processes.
+    """Returns the command that waits for the first line and then becomes the user's command.
+
+    Some shells drop variables whose names they do not support (`spring.profiles.active`). Python takes their place then, which
+    starts more slowly. `env NAME=VALUE` would show the values, including secrets, to everyone who can list processes.
     """
     if all(_IDENTIFIER.fullmatch(name) for name in env):
         return ["/bin/sh", "-c", _GATE, "tenax"]
@@ -139,7 +142,7 @@ class _Group(asyncio.SubprocessProtocol):
         pipe.write_eof()
 
     async def terminate(self) -> None:
-        """SIGTERM to the whole group, a short grace, then SIGKILL to whatever is left of it."""
+        """Sends SIGTERM to the whole group, waits for the grace, and sends SIGKILL to the rest."""
         try:
             self._signal(signal.SIGTERM)
             await asyncio.wait({self.exited}, timeout=TERM_GRACE)
@@ -148,14 +151,16 @@ class _Group(asyncio.SubprocessProtocol):
         await asyncio.shield(self.exited)
 
     async def close(self) -> None:
-        """Collects the last of the output and ends the children that the leader left behind."""
+        """Collects the rest of the output, and kills the children that the leader left behind."""
         if self.exited.done():
             await asyncio.wait({self._closed_outputs}, timeout=OUTPUT_GRACE)
         self._signal(signal.SIGKILL)
         self.transport.close()
 
-    def ended(self, *, timed_out: bool) -> Ended:
-        return Ended(self.exited.result(), timed_out, bytes(self._stdout), self._dropped, bytes(self._stderr))
+    def ended(self, *, timed_out: bool) -> ProcessEnd:
+        return ProcessEnd(
+            self.exited.result(), timed_out, bytes(self._stdout), self._dropped, bytes(self._stderr)
+        )
 
     def _signal(self, number: signal.Signals) -> None:
         # macOS answers EPERM for a group of which only zombies are left.

@@ -1,4 +1,4 @@
-"""Check all of history against the laws that it obeys."""
+"""Checks the recorded history against all laws."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.commands.executions import parse_since
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
+from tenax.cli.input.since import parse_since
 from tenax.cli.output import one_line, print_json, say
 from tenax.cli.render.fleet_words import counted
 from tenax.policy.laws.law import MOST_VIOLATIONS
@@ -25,22 +25,22 @@ Report = dict[str, Any]
 
 def verify(
     execution_id: Annotated[
-        int | None, Parameter(name="ID", help="The number of an execution; none: all of them.")
+        int | None, Parameter(name="ID", help="The number of an execution. [all executions]")
     ] = None,
     /,
     *,
     since: Annotated[
         str | None,
         Parameter(
-            help="Only executions that were open since: a duration back from now (2h) or a time (RFC 3339)."
+            help="Only executions that were open since then: a duration back from now (2h) or a time (RFC 3339)."
         ),
     ] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Check history: make every decision again, and compare every row with its events.
+    """Check the recorded history: make every decision again, and compare every row with its events.
 
-    It only reads, and may run beside servers and workers. Exit code 1: something breaks a law.
+    It only reads, and may run beside servers and workers. The exit code is 1 if something breaks a law.
     """
     report = run_async(_verified(where, execution_id, parse_since(since)))
     if json:
@@ -50,7 +50,7 @@ def verify(
     return VIOLATED if report["violations"] else 0
 
 
-async def _verified(where: Where, execution_id: int | None, since: datetime | None) -> Report:
+async def _verified(where: TargetFlags, execution_id: int | None, since: datetime | None) -> Report:
     report: Report = {
         "checked": Counter(executions=0, events=0, decisions=0),
         "violations": [],
@@ -70,7 +70,7 @@ async def _verified(where: Where, execution_id: int | None, since: datetime | No
 
 
 def _include(report: Report, page: Report) -> None:
-    """Adds a page to the report, whose size stays bounded."""
+    """Adds a page to the report. The report keeps a bounded number of violations."""
     report["checked"].update(page["checked"])
     report["other_versions"].update(page["other_versions"])
     room = MOST_VIOLATIONS - len(report["violations"])
@@ -79,7 +79,7 @@ def _include(report: Report, page: Report) -> None:
 
 
 class _Progress:
-    """One line on a terminal that says how far the check is."""
+    """Shows the progress of the check in one line of the terminal."""
 
     def __init__(self) -> None:
         self._shown = False
@@ -120,7 +120,7 @@ def _lines(report: Report) -> list[str]:
 
 
 def _line(violation: Report) -> str:
-    """One violation: where, which law, and what is wrong."""
+    """Describes a violation: its place, the law, and what is wrong."""
     where = f"execution {violation['execution']}"
     if violation["step"] is not None:
         where += f", step {violation['step']}"

@@ -1,21 +1,21 @@
-"""Which server gets which token: a token belongs to a server, and a file that lies about must not send it elsewhere."""
+"""Chooses the token for a server. A file in the working folder must not send a token to another server."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenax.credentials.token_file import are_local, own_token
 from tenax.errors import UsageError
-from tenax.token_file import are_local, own_token
 
 if TYPE_CHECKING:
-    from tenax.settings import Settings
+    from tenax.settings.model import Settings
 
 
 def token_for(settings: Settings, servers: str) -> str | None:
-    """Returns the token to show to these servers (URLs with commas between them).
+    """Returns the token for these servers (URLs with commas between them).
 
-    It is the one that is given, else that of this home where all servers are on this machine. Raises UsageError if the
-    `tenax.toml` of the working folder has named a server on another machine, and the token comes from somewhere else.
+    It is the given token, else the token of this home if all servers are on this machine. Raises UsageError if the
+    `tenax.toml` of the working folder names a server on another machine and the token comes from somewhere else.
     """
     named_by = "server" if settings.server else "host"
     token, chosen = settings.token, settings.from_folder
@@ -29,6 +29,6 @@ def token_for(settings: Settings, servers: str) -> str | None:
 
 
 def default_server(settings: Settings) -> str:
-    """Where a server with these settings is found from the same machine."""
+    """Returns the URL of a server with these settings, as seen from the same machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"

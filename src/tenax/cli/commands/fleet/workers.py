@@ -1,4 +1,4 @@
-"""Workers: who they are and how healthy; keep work from them, or give it back to them; free their names."""
+"""Lists and shows workers with their health, and pauses, drains, resumes and releases them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, Json, Where, worker_command
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
@@ -18,29 +18,29 @@ from tenax.model.parse.findings import shorten, suggest
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-workers = App(name="workers", help="Workers: list them; show, pause, drain, resume, release one.")
+workers = App(name="workers", help="List workers, or show, pause, drain, resume or release one.")
 
 WorkerName = Annotated[str, Parameter(name="NAME", help="The name of a worker.")]
-Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
+Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]
 _VERBS = ("show", "pause", "drain", "resume", "release")
 
 
 @workers.default
 def list_(
     *words: Annotated[str, Parameter(show=False)],
-    all: Annotated[bool, Parameter(name="--all", help="Those that are gone too.")] = False,  # noqa: A002 -- the flag's name
-    watch: Annotated[bool, Parameter(help="Stay, and keep the table up to date; Ctrl-C ends it.")] = False,
+    all: Annotated[bool, Parameter(name="--all", help="List the workers that are gone too.")] = False,  # noqa: A002 -- the flag's name
+    watch: Annotated[bool, Parameter(help="Keep the table up to date until Ctrl-C.")] = False,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the live workers, and how healthy the server finds them."""
+    """List the live workers with their health as the server judges it."""
     if words:
         raise UsageError(
             f"unknown command `workers {shorten(words[0])}`{suggest(words[0], _VERBS)}",
-            remedy=f"of one worker: {where.command('workers', 'show', words[0])}",
+            remedy=f"show one worker: {where.command('workers', 'show', words[0])}",
         )
     if watch and json:
-        raise UsageError("--watch and --json exclude each other", remedy="ask again and again with --json")
+        raise UsageError("--watch and --json exclude each other", remedy="call it repeatedly with --json")
     if watch:
         _watch(where, all_of_them=all)
         return
@@ -51,27 +51,27 @@ def list_(
         show_(_drawn(found, where))
 
 
-async def _listed(where: Where, *, all_of_them: bool) -> list[dict[str, Any]]:
+async def _listed(where: TargetFlags, *, all_of_them: bool) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.workers(all=all_of_them))
 
 
-def _watch(where: Where, *, all_of_them: bool) -> None:
+def _watch(where: TargetFlags, *, all_of_them: bool) -> None:
     try:
         run_async(_watched(where, all_of_them=all_of_them))
     except KeyboardInterrupt:
         return
 
 
-async def _watched(where: Where, *, all_of_them: bool) -> None:
-    from tenax.cli.render.fleet_table import telling
+async def _watched(where: TargetFlags, *, all_of_them: bool) -> None:
+    from tenax.cli.render.fleet_table import change_key
     from tenax.cli.render.watch import watch
 
     async with open_backend(where.settings()) as backend:
-        await watch(lambda: backend.workers(all=all_of_them), lambda found: _drawn(found, where), telling)
+        await watch(lambda: backend.workers(all=all_of_them), lambda found: _drawn(found, where), change_key)
 
 
-def _drawn(found: Sequence[dict[str, Any]], where: Where) -> RenderableType:
+def _drawn(found: Sequence[dict[str, Any]], where: TargetFlags) -> RenderableType:
     from rich.text import Text
 
     from tenax.cli.render.fleet_table import FleetTable
@@ -79,8 +79,8 @@ def _drawn(found: Sequence[dict[str, Any]], where: Where) -> RenderableType:
     return FleetTable(found) if found else Text(_nobody(where))
 
 
-def _nobody(where: Where) -> str:
-    """`tenax up` starts a server of its own: where one is named, a worker for it is what is missing."""
+def _nobody(where: TargetFlags) -> str:
+    """Returns the text for an empty list. It suggests `tenax up` only if no server is named, since `up` starts a server too."""
     start = worker_command(where)
     if where.settings().server:
         return f"no worker is live: {start}"
@@ -88,8 +88,8 @@ def _nobody(where: Where) -> str:
 
 
 @workers.command
-def show(name: WorkerName, /, *, json: Json = False, where: Where = ANYWHERE) -> None:
-    """Show a worker: its health column by column, what it reports, what it holds, what happened to it."""
+def show(name: WorkerName, /, *, json: Json = False, where: TargetFlags = DEFAULT_TARGET) -> None:
+    """Show a worker: each column of its health, its own report, its leases and its last events."""
     found = run_async(_shown(where, name))
     if json:
         print_json(found)
@@ -99,29 +99,35 @@ def show(name: WorkerName, /, *, json: Json = False, where: Where = ANYWHERE) ->
         show_(render_worker(found, where))
 
 
-async def _shown(where: Where, name: str) -> dict[str, Any]:
+async def _shown(where: TargetFlags, name: str) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.worker(name)
 
 
 @workers.command
-def pause(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
-    """Give a worker nothing new until it is resumed. What it runs may finish. It stays so over its restarts."""
+def pause(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
+    """Pause a worker: it gets no new work until it is resumed, and may finish its running attempts. A restart of the worker does
+    not change that.
+    """
     changed = run_async(_changed(where, "pause", name, reason))
     if json:
         print_json({"name": name, "state": "paused", "changed": changed})
     elif changed:
         go_on = where.command("workers", "resume", name)
-        say(f"worker {name} is paused; what it runs may finish\n  go on: {go_on}")
+        say(f"worker {name} is paused; its running attempts may finish\n  resume it: {go_on}")
     else:
         say(f"worker {name} was paused already")
 
 
 @workers.command
-def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
-    """Give a worker nothing new, let it finish what it has, and let its process end.
+def drain(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
+    """Drain a worker: it gets no new work, finishes its running attempts, and its process ends.
 
-    Where something starts it again, as `tenax up` does, it gets work again: `pause` keeps it away.
+    If something starts the worker again, as `tenax up` does, it gets work again. Use `pause` to prevent that.
     """
     changed = run_async(_changed(where, "drain", name, reason))
     if json:
@@ -129,8 +135,8 @@ def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, whe
     elif changed:
         watch, pause_it = where.command("workers", "show", name), where.command("workers", "pause", name)
         say(
-            f"worker {name} is draining: it finishes what it has, then it ends\n  see how far it is: {watch}\n"
-            f"  what starts it again (tenax up, systemd) gives it work again; once it has ended, this keeps it away: {pause_it}"
+            f"worker {name} is draining: it finishes its running attempts, then it ends\n  see its progress: {watch}\n"
+            f"  if something starts it again (tenax up, systemd), it gets work again; to prevent that, once it has ended: {pause_it}"
         )
     else:
         say(f"worker {name} was draining already")
@@ -138,9 +144,9 @@ def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, whe
 
 @workers.command
 def resume(
-    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
-    """Give a worker work again that was paused, drained or unhealthy: the failures held against it are forgotten."""
+    """Give work again to a worker that was paused, drained or unhealthy. Its recorded failures are cleared."""
     changed = run_async(_changed(where, "resume", name, reason))
     if json:
         print_json({"name": name, "state": "active", "changed": changed})
@@ -150,22 +156,22 @@ def resume(
 
 @workers.command
 def release(
-    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
-    """Let the next worker that starts under this name have it, whatever token it shows.
+    """Free the name of a worker, so that the next worker that starts under it gets it with any token.
 
-    Otherwise a name belongs to the token that a worker has registered with, until that token is revoked.
+    Otherwise the name belongs to the token with which the worker registered, until that token is revoked.
     """
     changed = run_async(_changed(where, "release", name, reason))
     if json:
         print_json({"name": name, "changed": changed})
     elif changed:
-        say(f"the name {name} is free: the next worker that starts under it has it")
+        say(f"the name {name} is free: the next worker that starts under it gets it")
     else:
-        say(f"the name {name} belonged to no token: any worker may have it")
+        say(f"the name {name} belonged to no token: any worker may use it")
 
 
-async def _changed(where: Where, verb: str, name: str, reason: str | None) -> bool:
+async def _changed(where: TargetFlags, verb: str, name: str, reason: str | None) -> bool:
     async with open_backend(where.settings()) as backend:
         verbs = {
             "pause": backend.pause_worker,

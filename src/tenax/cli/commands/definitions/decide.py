@@ -1,4 +1,4 @@
-"""The decision function by hand: what would happen if this failed so, now?"""
+"""Runs `tenax decide`, which calls the decision function by hand."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def decide(
     policy: Annotated[
         str,
         Parameter(
-            help="A retry policy as JSON (a mapping, true, 3), or a file of one (JSON or YAML; @FILE too); a workflow file with --step."
+            help="A retry policy as JSON (a mapping, true, 3), a JSON or YAML file with one (FILE or @FILE), or a workflow file with --step."
         ),
     ],
     outcome: Annotated[
         str,
         Parameter(
-            help="JSON (or @FILE): status (succeeded, failed, not_completed, snoozed) and any of class, reason, status_code, exit_code, exception, error, retry_after, result, usage."
+            help="The outcome as JSON (or @FILE): status (succeeded, failed, not_completed, snoozed) and any of class, reason, status_code, exit_code, exception, error, retry_after, result, usage."
         ),
     ],
     ledger: Annotated[
         str | None,
         Parameter(
-            help="JSON (or @FILE): attempts (counted ones, the one just ended included), by_class, by_rule, elapsed, previous_delay, cost, budget; or `before` of a recorded decision. [the first attempt]"
+            help="The ledger as JSON (or @FILE): attempts (all counted attempts with this one), by_class, by_rule, elapsed, previous_delay, cost, budget; or `before` of a recorded decision. [that of a first attempt]"
         ),
     ] = None,
     step: Annotated[
-        str | None, Parameter(help="Which step's policy, where --policy is a workflow file.")
+        str | None, Parameter(help="The step whose policy decides, if --policy is a workflow file.")
     ] = None,
-    seed: Annotated[int | None, Parameter(help="Makes the draw of the jitter repeatable.")] = None,
+    seed: Annotated[int | None, Parameter(help="A seed that makes the jitter repeatable.")] = None,
     json: Json = False,
 ) -> None:
-    """Ask the decision function: what if this failed so, now? Exit code 0 whatever the verdict."""
+    """Print what a policy would decide about an outcome. The exit code is 0 for any verdict."""
     chosen = read_policy(policy, step)
     compiled = compile_policy(chosen.policy)
     until = None if chosen.until is None else compile_until(chosen.until)
@@ -67,7 +67,7 @@ def decide(
             step=chosen.step,
         )
 
-    # What the ledger holds of this attempt itself can be taken out of it once the attempt has been read.
+    # The first decision gives the failure and its rule. The second one has a ledger without this attempt.
     decision, failure, _ = decided(entries.before(chosen.policy, None))
     decision, failure, _ = decided(entries.before(chosen.policy, failure, decision.matched_rule))
     if json:

@@ -1,4 +1,4 @@
-"""The workflows that are stored, to be started by their name."""
+"""Stores workflows and lists the stored ones, which can be started by their name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.inputs import read_definition
 from tenax.cli.output import new_table, one_line, print_json, say, show, to_the_second
 from tenax.sdk.files import DefinitionFile
@@ -20,12 +20,13 @@ def store(
     /,
     *,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Store a workflow file without running it, so that `workflow: NAME` of a step, and a submission by name through the API, find it.
+    """Store a workflow file without running it. Then a step with `workflow: NAME`, or a submission by name through the API, can
+    start it.
 
-    A name stands for what was stored last under it, NAME@VERSION for the last of that version: to go back, store the
-    earlier file again. A file that is only run or submitted changes no name.
+    NAME means the definition that was stored last under it, and NAME@VERSION the last one with this version. To go back,
+    store the earlier file again. A file that is only run or submitted does not change what a name means.
     """
     definition = read_definition(file)
     answer = run_async(_stored(where, definition))
@@ -33,17 +34,17 @@ def store(
         print_json(answer)
         return
     version = f", version {answer['version']}," if answer["version"] else ""
-    stands = "is stored" if answer["created"] else "was stored before; its name means this one again"
+    stands = "is stored" if answer["created"] else "was stored before; its name means this definition again"
     say(f"workflow {answer['name']}{version} {stands}: content {answer['hash'][:12]}")
 
 
-async def _stored(where: Where, definition: DefinitionFile) -> dict[str, Any]:
-    from tenax.cli.commands.definitions import check_whole
+async def _stored(where: TargetFlags, definition: DefinitionFile) -> dict[str, Any]:
+    from tenax.cli.input.check_definition import check_whole
     from tenax.cli.input.policies import default_retry
     from tenax.sdk.bundle import bundle
 
     files, settings = bundle(definition), where.settings()
-    if not settings.server:  # a file that is wrong is refused before a database is started for it
+    if not settings.server:  # checks the file before a database is started for it
         check_whole(definition.text, definition.filename, files, default_retry(settings))
     async with open_backend(settings) as backend:
         return await backend.store_workflow(definition.text, filename=definition.filename, files=files)
@@ -51,11 +52,11 @@ async def _stored(where: Where, definition: DefinitionFile) -> dict[str, Any]:
 
 def workflows(
     *,
-    name: Annotated[str | None, Parameter(help="Only those of this name.")] = None,
+    name: Annotated[str | None, Parameter(help="Only workflows with this name.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the workflows that were stored with `tenax store`. The first of a name is what the name means."""
+    """List the workflows that were stored with `tenax store`. A name means the first one listed with it."""
     found = run_async(_found(where, name))
     if json:
         print_json(found)
@@ -65,7 +66,7 @@ def workflows(
         say("no workflows")
 
 
-async def _found(where: Where, name: str | None) -> list[dict[str, Any]]:
+async def _found(where: TargetFlags, name: str | None) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.workflows(name))
 

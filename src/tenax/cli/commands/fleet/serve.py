@@ -1,4 +1,4 @@
-"""What runs until it is stopped: `tenax server`, `tenax worker`, and `tenax up`, which is both."""
+"""Runs `tenax server`, `tenax worker`, and `tenax up`, which starts both. They run until they are stopped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from tenax.cli.flags import ANY_STORE, Store
+from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags
 from tenax.cli.output import say
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
-from tenax.collector import collect_rarely
 from tenax.errors import UsageError
-from tenax.server_token import default_server, token_for
+from tenax.settings.server_token import default_server, token_for
+from tenax.worker.collector import collect_rarely
 
 if TYPE_CHECKING:
     from tenax.settings import Settings
@@ -30,11 +30,13 @@ Open = Annotated[
     Parameter(
         name="--open",
         negative=(),
-        help="While there are no tokens, let everyone on this machine in, and make no token. [TENAX_OPEN: false]",
+        help="Make no token, and while there are none, accept everyone on this machine. [TENAX_OPEN: false]",
     ),
 ]
-Modules = Annotated[str, Parameter(name="MODULE", help="Modules to import for the tasks they register.")]
-Slots = Annotated[int | None, Parameter(help="Work items run at once by a worker. [TENAX_SLOTS: 10]")]
+Modules = Annotated[str, Parameter(name="MODULE", help="Modules to import for the tasks that they register.")]
+Slots = Annotated[
+    int | None, Parameter(help="The number of work items that a worker runs at once. [TENAX_SLOTS: 10]")
+]
 Queues = Annotated[
     tuple[str, ...], Parameter(name="--queue", help="A queue to serve. Repeatable. [TENAX_QUEUES: default]")
 ]
@@ -47,7 +49,7 @@ Runtimes = Annotated[
 ]
 Labels = Annotated[
     tuple[str, ...],
-    Parameter(name="--label", help="What the worker offers, NAME=VALUE. Repeatable. [TENAX_LABELS]"),
+    Parameter(name="--label", help="A label of the worker, NAME=VALUE. Repeatable. [TENAX_LABELS]"),
 ]
 Name = Annotated[
     str | None, Parameter(help="The worker's name. [TENAX_WORKER_NAME: its host and process id]")
@@ -55,8 +57,8 @@ Name = Annotated[
 ServerUrl = Annotated[
     str | None, Parameter(help="The server's URL, or several with commas between them. [TENAX_SERVER]")
 ]
-Token = Annotated[str | None, Parameter(help="A token of role worker. [TENAX_TOKEN]")]
-Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENAX_WORKERS: 2]")]
+Token = Annotated[str | None, Parameter(help="A token with the role worker. [TENAX_TOKEN]")]
+Workers = Annotated[int | None, Parameter(help="The number of worker processes. [TENAX_WORKERS: 2]")]
 
 
 def server(
@@ -64,11 +66,11 @@ def server(
     host: Host = None,
     port: Port = None,
     open: Open = False,  # noqa: A002 -- the flag's name
-    store: Store = ANY_STORE,
+    store: DatabaseFlags = DEFAULT_DATABASE,
 ) -> int:
-    """Start a server: the HTTP API and the engine. SIGTERM stops it in order.
+    """Start a server: the HTTP API and the engine. SIGTERM stops it gracefully.
 
-    It wants a token of everyone. Where there is none yet, it makes one for this user, in the file `token` of its home.
+    Every request needs a token. If there is none yet, the server makes one for this user, in the file `token` of its home.
     """
     tell_supervisor = under_supervision()
     flags = {"host": host, "port": port, "open": open or None}
@@ -84,7 +86,7 @@ def server(
         say(f"tenax server: listening on {url}", stream=sys.stderr)
         tell_supervisor()
 
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     run(settings, ready=ready, tell=lambda access: say(f"tenax server: {access}", stream=sys.stderr))
     return 0
 
@@ -99,7 +101,9 @@ def worker(
     server: ServerUrl = None,
     token: Token = None,
 ) -> int:
-    """Start a worker. It asks the server for work, runs it, and reports; SIGTERM lets it finish or hand back what it has."""
+    """Start a worker. It asks the server for work, runs it and reports the outcomes. SIGTERM lets it finish its attempts or hand
+    them back.
+    """
     under_supervision()
     life = given_life()
     settings = _worker_settings(
@@ -131,9 +135,11 @@ def up(
     open: Open = False,  # noqa: A002 -- the flag's name
     slots: Slots = None,
     runtimes: Runtimes = (),
-    store: Store = ANY_STORE,
+    store: DatabaseFlags = DEFAULT_DATABASE,
 ) -> int:
-    """Start a server and workers as processes of their own, and start again what dies. Ctrl-C or SIGTERM stops them all."""
+    """Start a server and workers as processes of their own, and restart those that die. Ctrl-C or SIGTERM stops them all, and a
+    second one stops them at once.
+    """
     under_supervision()
     flags = {
         "workers": workers,
@@ -152,7 +158,7 @@ def up(
     from tenax.cli.process.up import run_up
 
     configure_logging(settings.log_level)
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     return asyncio.run(run_up(settings, modules))
 
 
@@ -182,7 +188,7 @@ def _worker_settings(
 
 
 def _load(modules: tuple[str, ...]) -> None:
-    """The tasks of these modules. The working folder is searched as `python -m` would, also later, by the tasks themselves."""
+    """Imports the modules for their tasks. Adds the working folder to `sys.path`, as `python -m` does, also for later imports."""
     from tenax.worker.handlers.registry import NoHandler, load_modules
 
     sys.path.insert(0, str(Path.cwd()))
@@ -191,9 +197,9 @@ def _load(modules: tuple[str, ...]) -> None:
             load_modules((name,))
         except NoHandler as error:
             raise UsageError(
-                f"MODULE {name}: {error}", remedy="modules are sought in the working folder and on sys.path"
+                f"MODULE {name}: {error}", remedy="modules are searched in the working folder and on sys.path"
             ) from error
-        except Exception as error:  # the boundary to the user's module, which may raise anything
+        except Exception as error:  # a user's module may raise anything
             raise UsageError(f"MODULE {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""`tenax run`: an execution from its start to its end, here and now, or on a server that is followed."""
+"""Runs `tenax run`: an execution from its start to its end, in this process or on a server."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.follow import FINISHED, Source, follow
+from tenax.cli.backend.follow import FINISHED, EventSource, follow
 from tenax.cli.backend.protocol import check_id, user_name
-from tenax.cli.commands.show import in_full
-from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
+from tenax.cli.commands.executions.show import with_details
+from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import parse_inputs, read_definition
-from tenax.cli.input.key_conflict import known_key
+from tenax.cli.input.key_conflict import key_conflict_text
 from tenax.cli.output import console, print_json, say, show
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts, typed_line
-from tenax.cli.render.live import View, view_for
+from tenax.cli.render.live import FollowView, view_for
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
-from tenax.server_token import token_for
 from tenax.settings import Settings
+from tenax.settings.server_token import token_for
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
 InputFile = Annotated[str | None, Parameter(help="A JSON file with an object of inputs.")]
-Resume = Annotated[int | None, Parameter(name="--resume", help="Go on with an execution that was left.")]
-Key = Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")]
+Resume = Annotated[int | None, Parameter(name="--resume", help="The number of an execution to go on with.")]
+Key = Annotated[str | None, Parameter(help="A unique key: a second run with it starts nothing new.")]
 
 Answer = Literal["cancel", "leave", "go on"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is to be run: a new execution, or one that is there."""
+class RunRequest:
+    """Says what to run: a new execution, or an existing one."""
 
     submission: Submission | None
     execution_id: int | None = None
@@ -54,23 +54,23 @@ def run(
     resume: Resume = None,
     key: Key = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Run a workflow file and show how it goes.
+    """Run a workflow file and show its progress.
 
-    With no server it does everything by itself: database, engine and worker are in this process. With one
-    (--server) it submits and follows. The exit code is 0 if the execution completed, 1 if it failed or was
-    cancelled, 130 if it was left running.
+    Without a server, this process runs the engine and a worker itself, on the database. With a server (--server), it
+    submits the workflow and follows the execution. The exit code is 0 if the execution completed, 1 if it failed or was
+    cancelled, and 130 if it was left running.
     """
     from tenax.cli.logs import configure_logging
 
     settings = where.settings()
     configure_logging(settings.log_level)
-    wish = _wish(file, inputs, input_file, resume, key, where)
+    wanted = _wish(file, inputs, input_file, resume, key, where)
     with _stdout_kept() if json else contextlib.nullcontext():
         view = view_for(console(stderr=json), where)
         ended = asyncio.run(
-            _on_server(settings, wish, view) if settings.server else _here(settings, wish, view)
+            _on_server(settings, wanted, view) if settings.server else _here(settings, wanted, view)
         )
     return _show_end(ended, where, settings, json=json)
 
@@ -81,32 +81,32 @@ def _wish(
     input_file: str | None,
     resume: int | None,
     key: str | None,
-    where: Where,
-) -> Wish:
+    where: TargetFlags,
+) -> RunRequest:
     if resume is not None:
         if file is not None or inputs or input_file or key:
             raise UsageError(
                 "--resume goes on with an execution as it is: it takes no FILE, --input or --key",
                 remedy=where.command("run", "--resume", resume),
             )
-        return Wish(None, check_id(resume))
+        return RunRequest(None, check_id(resume))
     from tenax.sdk.bundle import submission_of
 
     if file is None:
         raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
     given = parse_inputs(inputs, input_file)
-    return Wish(submission_of(read_definition(file), input=given, key=key))
+    return RunRequest(submission_of(read_definition(file), input=given, key=key))
 
 
-async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
-    """Everything in this process. The worker takes on nothing but its own execution."""
+async def _here(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
+    """Runs the execution in this process. The worker takes no work of other executions."""
     from tenax.cli.backend.direct import DatabaseBackend
     from tenax.embed import open_engine
 
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     async with open_engine(settings) as engine:
         backend = DatabaseBackend(engine)
-        execution_id = await _begin(engine, backend, wish)
+        execution_id = await _begin(engine, backend, wanted)
 
         async def cancel() -> None:
             await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
@@ -118,12 +118,12 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
                 _own_worker(engine, execution_id, settings, interrupts.first) as worker,
             ):
                 await _until_the_end(backend, execution_id, view, interrupts, worker, cancel)
-            return await in_full(backend, await backend.get(execution_id))
+            return await with_details(backend, await backend.get(execution_id))
 
 
 @contextlib.asynccontextmanager
 async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
-    """For async steps somebody must listen: this process, on loopback, unless the settings name an address."""
+    """Listens for the callbacks of async steps on loopback, unless the settings name an address."""
     if engine.context.callback_base is not None or not await engine.is_called_back(execution_id):
         yield
         return
@@ -134,21 +134,21 @@ async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
         yield
 
 
-async def _begin(engine: Any, source: Source, wish: Wish) -> int:
-    if wish.submission is None:
-        assert wish.execution_id is not None
-        await source.get(wish.execution_id)
-        return wish.execution_id
-    [submitted] = await engine.submit([wish.submission])
-    await _tell_of_known_key(source, wish.submission, submitted)
+async def _begin(engine: Any, source: EventSource, wanted: RunRequest) -> int:
+    if wanted.submission is None:
+        assert wanted.execution_id is not None
+        await source.get(wanted.execution_id)
+        return wanted.execution_id
+    [submitted] = await engine.submit([wanted.submission])
+    await _tell_of_known_key(source, wanted.submission, submitted)
     return int(submitted.id)
 
 
-async def _tell_of_known_key(source: Source, submission: Submission, submitted: Submitted) -> None:
+async def _tell_of_known_key(source: EventSource, submission: Submission, submitted: Submitted) -> None:
     if not submitted.created:
         execution = await source.get(submitted.id)
         say(
-            known_key(submission, execution, then="nothing new is started, this is how it goes"),
+            key_conflict_text(submission, execution, then="nothing new is started, this is how it goes"),
             stream=sys.stderr,
         )
 
@@ -157,7 +157,10 @@ async def _tell_of_known_key(source: Source, submission: Submission, submitted: 
 async def _own_worker(
     engine: Any, execution_id: int, settings: Settings, interrupted: asyncio.Event
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """What still runs when the execution has ended may finish. After Ctrl-C it is handed back at once, uncounted."""
+    """Runs a worker for one execution. When the execution has ended, running attempts may finish.
+
+    After Ctrl-C they are handed back at once, and are not counted.
+    """
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
     from tenax.worker.worker import Worker
@@ -183,36 +186,36 @@ async def _own_worker(
         await working
 
 
-async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
-    """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
+async def _on_server(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
+    """Submits the workflow and follows the execution. Ctrl-C only detaches, and the execution goes on."""
     from tenax.cli.backend.http import ServerBackend
     from tenax.sdk.client import Client
 
     assert settings.server is not None
     async with Client(settings.server, token_for(settings, settings.server)) as client:
         backend = ServerBackend(client)
-        if wish.submission is None:
-            assert wish.execution_id is not None
-            execution_id = wish.execution_id
+        if wanted.submission is None:
+            assert wanted.execution_id is not None
+            execution_id = wanted.execution_id
         else:
-            submitted = await backend.submit(wish.submission)
-            await _tell_of_known_key(backend, wish.submission, submitted)
+            submitted = await backend.submit(wanted.submission)
+            await _tell_of_known_key(backend, wanted.submission, submitted)
             execution_id = submitted.id
         interrupts = Interrupts()
         with interrupts.caught():
             ended = await _until_the_end(backend, execution_id, view, interrupts)
-        return await in_full(backend, ended or await backend.get(execution_id))
+        return await with_details(backend, ended or await backend.get(execution_id))
 
 
 async def _until_the_end(
-    source: Source,
+    source: EventSource,
     execution_id: int,
-    view: View,
+    view: FollowView,
     interrupts: Interrupts,
     worker: asyncio.Task[None] | None = None,
     cancel: Any = None,
 ) -> dict[str, Any] | None:
-    """The execution at its end; None if it was left."""
+    """Follows the execution and returns it at its end. Returns None if the user left it."""
     following = asyncio.create_task(follow(source, execution_id, view))
     try:
         while True:
@@ -222,7 +225,7 @@ async def _until_the_end(
             if following.done():
                 return following.result()
             if worker is not None and worker.done():
-                worker.result()  # it only ends by itself with an error
+                worker.result()  # a worker ends by itself only with an error, which is raised here
                 return None
             view.pause(paused=True)
             answer = await _ask(execution_id, following, interrupts) if cancel else "leave"
@@ -230,7 +233,7 @@ async def _until_the_end(
             if answer == "leave":
                 return None
             if answer == "cancel":
-                with contextlib.suppress(Conflict):  # it ended meanwhile
+                with contextlib.suppress(Conflict):  # the execution has ended meanwhile
                     await cancel()
                 return await following
             interrupts.forget()
@@ -240,7 +243,7 @@ async def _until_the_end(
 
 
 async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer:
-    """Only a person at a terminal can be asked. The work goes on while the question stands."""
+    """Asks the user what to do after Ctrl-C, if there is a terminal. The work goes on meanwhile."""
     if not interrupts.by_hand or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "leave"
     prompt = (
@@ -252,7 +255,7 @@ async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Inte
 
 
 async def _answer(prompt: str, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer | None:
-    """None where it is none of the three."""
+    """Reads one answer. Returns None if it is none of the three."""
     asked = asyncio.create_task(typed_line(prompt))
     second = asyncio.create_task(interrupts.second.wait())
     await _first_of(asked, second, following)
@@ -271,7 +274,7 @@ async def _first_of(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _show_end(execution: dict[str, Any], where: Where, settings: Settings, *, json: bool) -> int:
+def _show_end(execution: dict[str, Any], where: TargetFlags, settings: Settings, *, json: bool) -> int:
     if json:
         print_json(execution)
     else:
@@ -284,19 +287,19 @@ def _show_end(execution: dict[str, Any], where: Where, settings: Settings, *, js
     return 0 if execution["status"] == "completed" else 1
 
 
-def _how_to_go_on(execution_id: int, where: Where, settings: Settings) -> str:
+def _how_to_go_on(execution_id: int, where: TargetFlags, settings: Settings) -> str:
     again = where.command("run", "--resume", execution_id)
     if settings.server:
         return f"detached: execution {execution_id} goes on. Follow it again: {again}"
     return (
-        f"left: execution {execution_id} waits, nothing of it is lost. "
+        f"left: execution {execution_id} waits, and nothing of it is lost. "
         f"Go on with it: {again}, or {where.command('up')}"
     )
 
 
 @contextlib.contextmanager
 def _stdout_kept() -> Iterator[None]:
-    """Tasks run in this process and may print; with `--json` that goes to stderr, down to the file descriptor."""
+    """Redirects stdout to stderr at the level of file descriptors. Tasks run in this process and may print, even with `--json`."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""The items of a fan-out, page by page."""
+"""Lists the items of a fan-out, page by page."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import new_table, one_line, print_json, say, show
 from tenax.errors import UsageError
 
 ItemStatus = Literal[
     "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
 ]
-MOST_LISTED = 1000
-_LONGEST = 160
+MAX_LISTED = 1000
+_MAX_LENGTH = 160
 
 
 def items(
@@ -25,15 +25,17 @@ def items(
     step: Annotated[str, Parameter(name="STEP", help="A step with `for_each`.")],
     /,
     *,
-    status: Annotated[tuple[ItemStatus, ...], Parameter(help="Only with this status. Repeatable.")] = (),
-    after: Annotated[int, Parameter(help="Only those after this item: the next page.")] = -1,
-    limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [100]")] = 100,
+    status: Annotated[
+        tuple[ItemStatus, ...], Parameter(help="Only items with this status. Repeatable.")
+    ] = (),
+    after: Annotated[int, Parameter(help="Only items after this number. For the next page.")] = -1,
+    limit: Annotated[int, Parameter(help=f"The number of items to list, up to {MAX_LISTED}. [100]")] = 100,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """List the items of a step's fan-out, in the order of its list, from 0."""
-    if not 1 <= limit <= MOST_LISTED:
-        raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
+    if not 1 <= limit <= MAX_LISTED:
+        raise UsageError(f"--limit {limit}: expected a number from 1 to {MAX_LISTED}")
     if after < -1:
         raise UsageError(f"--after {after}: items are counted from 0")
     found = run_async(_found(where, execution_id, step, status, after, limit))
@@ -51,7 +53,7 @@ def items(
 
 
 async def _found(
-    where: Where, execution_id: int, step: str, states: Sequence[str], after: int, limit: int
+    where: TargetFlags, execution_id: int, step: str, states: Sequence[str], after: int, limit: int
 ) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.items(execution_id, step, states=states, after=after, limit=limit))
@@ -79,17 +81,17 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
 
 
 def _standing(item: dict[str, Any]) -> str:
-    """What it came to, or what it waits for."""
+    """Returns the outcome of an item, or what it waits for."""
     from tenax.cli.render.event_lines import failure_words, waiting_words
     from tenax.cli.render.why_blocked import poison_words
 
     if item["failure"]:
-        return one_line(failure_words(item["failure"]), _LONGEST)
+        return one_line(failure_words(item["failure"]), _MAX_LENGTH)
     if waiting := item["waiting"]:
-        return one_line(waiting_words(waiting, child=waiting.get("child")), _LONGEST)
+        return one_line(waiting_words(waiting, child=waiting.get("child")), _MAX_LENGTH)
     if item["status"] == "succeeded":
-        return one_line(item["result"], _LONGEST)
-    last = one_line(item["last_error"] or "", _LONGEST)
+        return one_line(item["result"], _MAX_LENGTH)
+    last = one_line(item["last_error"] or "", _MAX_LENGTH)
     if item["status"] == "held" and item.get("lost_by"):
         return f"{poison_words(item['lost_by'])}; the last: {last}"
     return last

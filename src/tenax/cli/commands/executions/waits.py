@@ -1,4 +1,4 @@
-"""What a waiting execution is told by people: signals and approvals."""
+"""Sends signals and approvals to executions that wait for them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.commands.control import Reason
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.commands.executions.control import Reason
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.input.inputs import parse_json
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
 from tenax.model.parse.findings import shorten, suggest_or_list
 
 WaitingStep = Annotated[str, Parameter(name="STEP", help="The step that waits.")]
-Item = Annotated[int | None, Parameter(help="Which item of its fan-out, from 0.")]
+Item = Annotated[int | None, Parameter(help="The item of its fan-out, from 0.")]
 
 
 def signal(
@@ -27,19 +27,22 @@ def signal(
     /,
     *,
     data: Annotated[
-        str | None, Parameter(help="What it carries, as JSON: the result of the step. [null]")
+        str | None,
+        Parameter(help="The data of the signal, as JSON. It becomes the result of the step. [null]"),
     ] = None,
-    key: Annotated[str | None, Parameter(help="A unique key: the same key is the same signal.")] = None,
+    key: Annotated[
+        str | None, Parameter(help="A unique key: a second signal with it changes nothing.")
+    ] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Send a signal to an execution. One that comes before a step waits for it is kept."""
+    """Send a signal to an execution. A signal for which no step waits yet is kept."""
     carried = None if data is None else _carried(data)
     answer = run_async(_signalled(where, execution_id, name, carried, key))
     if json:
         print_json(answer)
     elif not answer["created"]:
-        say(f"execution {execution_id} has had a signal with this key already: nothing new was sent")
+        say(f"execution {execution_id} has received a signal with this key already: nothing new was sent")
     elif reached := answer["delivered_to"]:
         say(f"execution {execution_id}: {_step(reached)} has got signal {name}")
     else:
@@ -49,7 +52,7 @@ def signal(
 
 
 def _unexpected(name: str, names: Sequence[str]) -> str:
-    """No step will ever take it. `names` are those that a step waits for."""
+    """Returns the warning that no step will take the signal. `names` are the signals for which steps wait."""
     if not names:
         return "no step of its workflow waits for a signal"
     return f"no step of its workflow waits for a signal `{shorten(name)}`{suggest_or_list(name, names)}"
@@ -63,7 +66,7 @@ def _carried(data: str) -> Any:
 
 
 async def _signalled(
-    where: Where, execution_id: int, name: str, data: Any, key: str | None
+    where: TargetFlags, execution_id: int, name: str, data: Any, key: str | None
 ) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.signal(execution_id, name, data=data, key=key)
@@ -77,9 +80,9 @@ def approve(
     item: Item = None,
     reason: Reason = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Let a step go on that waits for an approval."""
+    """Approve a step that waits for an approval."""
     _decide(where, execution_id, step, item, reason, approved=True, json=json)
 
 
@@ -91,14 +94,14 @@ def reject(
     item: Item = None,
     reason: Reason = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Refuse a step that waits for an approval: it fails, with reason `rejected`."""
+    """Reject a step that waits for an approval. It fails with the reason `rejected`."""
     _decide(where, execution_id, step, item, reason, approved=False, json=json)
 
 
 def _decide(
-    where: Where,
+    where: TargetFlags,
     execution_id: int,
     step: str,
     item: int | None,
@@ -117,7 +120,7 @@ def _decide(
 
 
 async def _decided(
-    where: Where, execution_id: int, step: str, item: int | None, reason: str | None, *, approved: bool
+    where: TargetFlags, execution_id: int, step: str, item: int | None, reason: str | None, *, approved: bool
 ) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.decide_approval(execution_id, step, approved=approved, item=item, reason=reason)

@@ -1,4 +1,4 @@
-"""Draw a graph: that of a workflow file, or that of an execution with how far it has come."""
+"""Draws the graph of a workflow file, or of an execution with its progress."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import check_id, run_async
-from tenax.cli.commands.definitions import shown_name
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
+from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import STDIN, read_bytes
 from tenax.cli.input.policies import default_retry
 from tenax.cli.output import say
@@ -37,34 +37,34 @@ def graph(
     ],
     /,
     *,
-    format_: Annotated[Format, Parameter(name="--format", help="How to draw it. [text]")] = "text",
-    output: Annotated[str | None, Parameter(help="Write it to this file instead of stdout.")] = None,
-    where: Where = ANYWHERE,
+    format_: Annotated[Format, Parameter(name="--format", help="The format of the drawing. [text]")] = "text",
+    output: Annotated[str | None, Parameter(help="The file to write to. [stdout]")] = None,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Draw the graph of a workflow file, or of an execution with the states and attempts of its steps.
 
-    A number is an execution, unless there is a file of that name; ./5 is always a file.
+    A number names an execution, unless there is a file with this name. ./5 always names a file.
     """
     if _ID.fullmatch(source) and not Path(source).is_file():
         drawing = _of_execution(run_async(_execution(where, check_id(int(source)))))
     else:
         drawing = _of_file(source, where)
     drawn = _DRAWN[format_](drawing)
-    if output is None or output == STDIN:  # `-`, which means stdout here
+    if output is None or output == STDIN:  # the user wrote `-`, which means stdout here
         sys.stdout.write(drawn)
     else:
         Path(output).write_text(drawn, "utf-8")
         say(f"wrote {output}")
 
 
-def _of_file(file: str, where: Where) -> Drawing:
+def _of_file(file: str, where: TargetFlags) -> Drawing:
     server_retry = default_retry(where.settings())
     workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
     return drawing_of(workflow, goals=goals_of(workflow))
 
 
 def _of_execution(execution: Mapping[str, Any]) -> Drawing:
-    """By what the execution says of itself: the file may have changed since."""
+    """Draws an execution from its own data, since its file may have changed."""
     states = execution["steps"]
     steps = tuple(_step(name, state) for name, state in states.items())
     title = f"{execution['workflow']}, execution {execution['id']}: {execution['status']}"
@@ -78,6 +78,6 @@ def _step(name: str, state: Mapping[str, Any]) -> Step:
     return Step(name, state["type"], {}, tuple(state["needs"]), on_failure=on_failure)
 
 
-async def _execution(where: Where, execution_id: int) -> dict[str, Any]:
+async def _execution(where: TargetFlags, execution_id: int) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.get(execution_id)

@@ -1,6 +1,6 @@
-"""The token that a server makes for the user who starts it: `$TENAX_HOME/token`, which only that user can read.
+"""Reads and writes `$TENAX_HOME/token`, the token that a server makes for the user who starts it. Only this user can read the file.
 
-Whoever speaks to a server on the same machine finds it there. No other server is ever shown it.
+Commands and clients of the user read it for servers on the same machine. It is never sent to any other server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from tenax.errors import Unreachable, UsageError
 
 FILE_NAME = "token"
-_LONGEST = 1000
+_MAX_TOKEN = 1000
 
 
 def token_file(home: Path) -> Path:
@@ -26,7 +26,7 @@ def token_file(home: Path) -> Path:
 
 
 def own_token(server: str | None, token: str | None, home: Path | Callable[[], Path]) -> str | None:
-    """Returns the token to show to a server: the one that is given, else that of this home, if the server is on loopback.
+    """Returns the token for a server: the given one, else that of this home if the server is on loopback.
 
     `server` may be several URLs with commas between them. Then all of them must be on loopback.
     """
@@ -41,28 +41,28 @@ def are_local(servers: str) -> bool:
 
 
 def read_token(home: Path) -> str | None:
-    """Returns the token of this home. None: there is none, or it is not this user's."""
+    """Returns the token of this home. Returns None if there is none, or if the file belongs to another user."""
     file = token_file(home)
     try:
         with file.open("rb") as opened:
             seen = os.fstat(opened.fileno())
             if not stat.S_ISREG(seen.st_mode) or seen.st_uid != os.geteuid():
                 return None
-            text = opened.read(_LONGEST).decode("ascii", "replace").strip()
+            text = opened.read(_MAX_TOKEN).decode("ascii", "replace").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
         return None
     except OSError as error:
         raise _unusable(file, error) from error
     if seen.st_mode & 0o077:
         raise UsageError(
-            f"{file}: others than this user can read the token in it, so it is not used",
+            f"{file}: other users can read the token in it, so it is not used",
             remedy=f"chmod 600 {file}; if someone may have read it, revoke that token and remove the file",
         )
     return text or None
 
 
 def keep_token(home: Path, secret: str) -> str:
-    """Writes the token of this home. Returns the one that is in the file then: another process may have been first."""
+    """Writes the token of this home. Returns the token in the file, since another process may have written first."""
     file = token_file(home)
     written = _write_aside(file, secret)
     try:
@@ -77,7 +77,7 @@ def keep_token(home: Path, secret: str) -> str:
 
 
 def replace_token(home: Path, secret: str) -> None:
-    """Writes the token of this home in the place of the one that is there."""
+    """Replaces the token of this home."""
     file = token_file(home)
     written = _write_aside(file, secret)
     try:
@@ -88,7 +88,7 @@ def replace_token(home: Path, secret: str) -> None:
 
 @lru_cache(maxsize=100)
 def is_loopback(host: str) -> bool:
-    """Is this an address that only the same machine can reach? A name other than localhost is not trusted to be one."""
+    """Returns whether only the same machine can reach this address. Of the names, only `localhost` is trusted."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -96,7 +96,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_local(url: str) -> bool:
-    """A URL with a user's name in it brings a password of its own."""
+    """Returns whether a URL names this machine. A URL with a user name does not count, since it has a password of its own."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
@@ -105,10 +105,10 @@ def _is_local(url: str) -> bool:
 
 
 def _write_aside(file: Path, secret: str) -> Path:
-    """Writes the secret into a new file beside the one it is for. Nobody else can read it at any time."""
+    """Writes the secret to a new file in the same folder. No other user can read it at any time."""
     aside = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
     try:
-        # As root, PostgreSQL runs as another account and must get to its own folder in there.
+        # For root, PostgreSQL runs under another account, which must reach its own folder in there.
         file.parent.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:

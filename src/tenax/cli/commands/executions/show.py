@@ -1,4 +1,4 @@
-"""Show an execution."""
+"""Shows an execution."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from cyclopts import Parameter
 from msgspec import to_builtins
 
 from tenax.cli.backend.opening import open_backend
-from tenax.cli.backend.protocol import Backend, nobody_to_run, run_async
+from tenax.cli.backend.protocol import Backend, no_worker_warning, run_async
 from tenax.cli.errors import FAILED
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import console, print_json
 from tenax.cli.output import show as show_
 from tenax.errors import NotFound, UsageError
@@ -21,22 +21,24 @@ def show(
     execution_id: ExecutionId,
     /,
     *,
-    follow: Annotated[bool, Parameter(help="Stay until it has ended; exit code 1 if it failed.")] = False,
+    follow: Annotated[
+        bool, Parameter(help="Wait until it has ended; exit code 1 if it failed or was cancelled.")
+    ] = False,
     step: Annotated[
-        str | None, Parameter(help="Only this step, with the whole evidence of its failed attempts.")
+        str | None, Parameter(help="Only this step, with all details of its failed attempts.")
     ] = None,
     item: Annotated[int | None, Parameter(help="Only this item of the step's fan-out, from 0.")] = None,
     attempt: Annotated[int | None, Parameter(help="Only this attempt of the step.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Show an execution: its steps, their attempts, its result.
+    """Show an execution with its steps, their attempts and its result.
 
-    The exit code is 0 whatever its status; with --follow it is 1 where the execution failed or was cancelled.
+    The exit code is 0 for any status. With --follow it is 1 if the execution failed or was cancelled.
     """
     for flag, value in (("--attempt", attempt), ("--item", item)):
         if value is not None and step is None:
-            raise UsageError(f"{flag} is of a step", remedy="name it: --step STEP")
+            raise UsageError(f"{flag} needs a step", remedy="name the step: --step STEP")
     execution = run_async(_shown(where, execution_id, step, item, follow=follow, quiet=json))
     if step is not None:
         execution = _narrowed(execution, step, attempt)
@@ -51,7 +53,7 @@ def show(
 
 
 async def _shown(
-    where: Where, execution_id: int, step: str | None, item: int | None, *, follow: bool, quiet: bool
+    where: TargetFlags, execution_id: int, step: str | None, item: int | None, *, follow: bool, quiet: bool
 ) -> dict[str, Any]:
     async with open_backend(where.settings(), follow=follow) as backend:
         if follow:
@@ -60,22 +62,24 @@ async def _shown(
             execution = await backend.get(execution_id)
         if step is not None and item is not None:
             return await _of_item(backend, where, execution, step, item)
-        return await in_full(backend, execution)
+        return await with_details(backend, execution)
 
 
-async def _followed(backend: Backend, where: Where, execution_id: int, *, quiet: bool) -> dict[str, Any]:
+async def _followed(
+    backend: Backend, where: TargetFlags, execution_id: int, *, quiet: bool
+) -> dict[str, Any]:
     from tenax.cli.backend.follow import follow
     from tenax.cli.render.live import view_for
 
     view = view_for(console(stderr=quiet), where)
     return await follow(
-        backend, execution_id, view, warning=lambda: _in_its_way(backend, execution_id, where)
+        backend, execution_id, view, warning=lambda: _why_blocked(backend, execution_id, where)
     )
 
 
-async def _in_its_way(backend: Backend, execution_id: int, where: Where) -> str | None:
-    """Why nothing will happen for now: no worker at all, none that is able to run what is queued, or a limit."""
-    if nobody := await nobody_to_run(backend, execution_id, where):
+async def _why_blocked(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
+    """Returns why an execution does not go on: there is no worker, no able worker, or a limit is reached. None if it does."""
+    if nobody := await no_worker_warning(backend, execution_id, where):
         return nobody
     from tenax.cli.render.why_blocked import notes
 
@@ -83,9 +87,10 @@ async def _in_its_way(backend: Backend, execution_id: int, where: Where) -> str 
     return "\n".join(f"{why}\n  {remedy}" if remedy else why for why, remedy in found) or None
 
 
-async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
-    """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed or are held), the `tree`, and who
-    paused it.
+async def with_details(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
+    """Adds what `get` leaves out: the `listed_items` of fan-outs, the `tree`, and `paused_by`.
+
+    A small fan-out has all of its items, and a large one only its failed and held items.
     """
     from tenax.cli.render.family import has_children
     from tenax.cli.render.fan_outs import SHOWN_ITEMS, is_large
@@ -104,7 +109,7 @@ async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]
 
 
 async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, Any] | None:
-    """`{actor, at, reason, because_of}` of the last pause, while it lasts."""
+    """Returns `{actor, at, reason, because_of}` of the last pause if the execution is paused, else None."""
     if execution["status"] != "paused":
         return None
     events = reversed(await backend.events(execution["id"]))
@@ -115,9 +120,9 @@ async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, A
 
 
 async def _of_item(
-    backend: Backend, where: Where, execution: dict[str, Any], step: str, item: int
+    backend: Backend, where: TargetFlags, execution: dict[str, Any], step: str, item: int
 ) -> dict[str, Any]:
-    """The step as that one item has it: from the events, which have all of it."""
+    """Returns the execution with one step that has the state of one item, made from its events."""
     from tenax.model.state.execution import fold
 
     _check_step(execution, step)
@@ -147,7 +152,7 @@ def _check_step(execution: dict[str, Any], name: str) -> None:
 
 
 def _narrowed(execution: dict[str, Any], name: str, attempt: int | None) -> dict[str, Any]:
-    """The execution with one step of it, and of that all attempts or one."""
+    """Returns the execution with one step only, and with all attempts of it or one."""
     _check_step(execution, name)
     step = execution["steps"][name]
     attempts = [one for one in step["attempts"] if attempt in (None, one["attempt"])]

@@ -1,4 +1,4 @@
-"""Tokens: who may speak to a server. Made in its database or, with the token of an admin, over HTTP."""
+"""Creates, lists and revokes tokens, in the database or, with the token of an admin, over HTTP."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Annotated, Any, Protocol
 from cyclopts import App, Parameter
 
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.output import new_table, one_line, print_json, say, show
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client
-from tenax.server_token import token_for
+from tenax.settings.server_token import token_for
 from tenax.store.connect import Connection, Database
 from tenax.store.fleet import tokens
 from tenax.store.fleet.tokens import Role, Token
 from tenax.store.transaction import transaction
 
-token = App(name="token", help="Tokens: create, list, revoke.")
+token = App(name="token", help="Create, list or revoke tokens.")
 
-_WITHOUT = "a server makes one for its user when it starts; with --open it lets everyone on its machine in"
+_WITHOUT = "a server makes one for its user when it starts; with --open it accepts everyone on its machine"
 Shown = dict[str, Any]
-"""A token as JSON has it: all but its secret."""
+"""A token as JSON, without its secret."""
 
 
 @token.command
 def create(
-    name: Annotated[str, Parameter(help="Whose it is, for the list and the log.")],
+    name: Annotated[str, Parameter(help="The owner of the token, for lists and logs.")],
     /,
     *,
-    role: Annotated[Role, Parameter(help="What it may do.")],
+    role: Annotated[Role, Parameter(help="The role, which says what the token allows.")],
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Make a token and print its secret, once: only its hash is stored."""
+    """Create a token and print its secret. It cannot be printed again, since only its hash is stored."""
     made = run_async(_created(where, name, role))
     if json:
         print_json(made)
@@ -45,19 +45,19 @@ def create(
         say(made["token"])
 
 
-async def _created(where: Where, name: str, role: Role) -> Shown:
-    async with _open(where) as keeper:
-        return await keeper.create(name, role)
+async def _created(where: TargetFlags, name: str, role: Role) -> Shown:
+    async with _open(where) as access:
+        return await access.create(name, role)
 
 
 @token.command(name="list")
 def list_(
     *,
-    all: Annotated[bool, Parameter(name="--all", help="The revoked ones too.")] = False,  # noqa: A002 -- the flag's name
+    all: Annotated[bool, Parameter(name="--all", help="List the revoked tokens too.")] = False,  # noqa: A002 -- the flag's name
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the tokens in force, without their secrets."""
+    """List the valid tokens, without their secrets."""
     known = run_async(_listed(where))
     found = [one for one in known if all or one["revoked_at"] is None]
     if json:
@@ -65,23 +65,23 @@ def list_(
     elif found:
         show(_table(found))
     elif known:
-        say(f"no tokens in force (--all shows the revoked): {_WITHOUT}")
+        say(f"no valid tokens (--all lists the revoked ones): {_WITHOUT}")
     else:
         say(f"no tokens: {_WITHOUT}")
 
 
-async def _listed(where: Where) -> Sequence[Shown]:
-    async with _open(where) as keeper:
-        return await keeper.list()
+async def _listed(where: TargetFlags) -> Sequence[Shown]:
+    async with _open(where) as access:
+        return await access.list()
 
 
 @token.command
 def revoke(
-    which: Annotated[str, Parameter(name="ID_OR_NAME", help="Which one.")],
+    which: Annotated[str, Parameter(name="ID_OR_NAME", help="The id or the name of a token.")],
     /,
     *,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Revoke a token: servers refuse it within seconds."""
     revoked = run_async(_revoked(where, which))
@@ -91,9 +91,9 @@ def revoke(
         say("\n".join(f"token {one['id']} ({one['name']}) is revoked" for one in revoked))
 
 
-async def _revoked(where: Where, which: str) -> Sequence[Shown]:
-    async with _open(where) as keeper:
-        return await keeper.revoke(which)
+async def _revoked(where: TargetFlags, which: str) -> Sequence[Shown]:
+    async with _open(where) as access:
+        return await access.revoke(which)
 
 
 def _table(found: Sequence[Shown]) -> Any:
@@ -107,8 +107,8 @@ def _table(found: Sequence[Shown]) -> Any:
     return table
 
 
-class _Keeper(Protocol):
-    """Who keeps the tokens: a database, or the server before it."""
+class _TokenAccess(Protocol):
+    """Gives access to the tokens: in the database, or through a server."""
 
     async def create(self, name: str, role: Role) -> Shown: ...
 
@@ -117,8 +117,8 @@ class _Keeper(Protocol):
     async def revoke(self, which: str) -> Sequence[Shown]: ...
 
 
-class _OverHttp:
-    def __init__(self, client: Client, where: Where) -> None:
+class _TokensOverHttp:
+    def __init__(self, client: Client, where: TargetFlags) -> None:
         self._client = client
         self._where = where
 
@@ -129,7 +129,7 @@ class _OverHttp:
         return list(await self._client.list_tokens())
 
     async def revoke(self, which: str) -> Sequence[Shown]:
-        """The API knows ids only. A name is that of live tokens: a revoked one may have been called the same."""
+        """Revokes by id, since the API takes ids only. A name means the live tokens, since revoked ones may have the same name."""
         ids = [
             one["id"]
             for one in await self._client.list_tokens()
@@ -143,7 +143,7 @@ class _OverHttp:
         return [one for token_id in ids for one in await self._client.revoke_token(token_id)]
 
 
-class _InDatabase:
+class _TokensInDatabase:
     def __init__(self, tx: Connection) -> None:
         self._tx = tx
 
@@ -169,12 +169,12 @@ def _as_json(one: Token) -> Shown:
 
 
 @contextlib.asynccontextmanager
-async def _open(where: Where) -> AsyncIterator[_Keeper]:
+async def _open(where: TargetFlags) -> AsyncIterator[_TokenAccess]:
     settings = where.settings()
     if settings.server and (where.server or settings.database_url is None):
         async with Client(settings.server, token_for(settings, settings.server)) as client:
-            yield _OverHttp(client, where)
+            yield _TokensOverHttp(client, where)
         return
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     async with Database.open(settings, max_size=1) as database, transaction(database) as tx:
-        yield _InDatabase(tx)
+        yield _TokensInDatabase(tx)

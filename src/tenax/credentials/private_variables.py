@@ -1,7 +1,7 @@
-"""Variables that belong to this process alone: secrets, its token, its database. They are kept out of its environment.
+"""Keeps private variables (secrets, the token, the URL of the database) out of the environment of the process.
 
-Any process of the same user can read `/proc/PID/environ`, and deleting from `os.environ` does not change what stands there.
-So the values are overwritten in place, and handed to child processes through a pipe.
+Any process of the same user can read `/proc/PID/environ`, and deleting from `os.environ` does not change it. So the values are
+overwritten in place, and passed to child processes through a pipe.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SECRET_PREFIX = "TENAX_SECRET_"  # noqa: S105 - the name of variables, not a sec
 _PRIVATE = frozenset({"TENAX_TOKEN", "TENAX_DATABASE_URL"})
 
 _kept: dict[str, str] = {}
-"""The private variables that this process was started with, or was handed by its supervisor."""
+"""The private variables with which this process was started, or which its supervisor passed to it."""
 
 
 def is_private(name: str) -> bool:
@@ -29,7 +29,7 @@ def without_private(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_variables() -> dict[str, str]:
-    """Returns all variables of this process: those of its environment, and the private ones that were taken out of it."""
+    """Returns all variables of this process: those of its environment, and the private ones."""
     return {**_kept, **os.environ}
 
 
@@ -39,10 +39,9 @@ def own_secrets() -> dict[str, str]:
 
 
 def hide_private_variables() -> None:
-    """Takes the private variables out of the environment. Called before the process does anything else.
+    """Takes the private variables out of the environment. Call it before the process does anything else.
 
-    Nobody must have changed the environment before: a changed variable leaves its first value behind, in a place that
-    is not known any more.
+    The environment must not have been changed before: the first value of a changed variable stays in memory, at an unknown place.
     """
     names = [name for name in os.environ if is_private(name)]
     if not names:
@@ -53,19 +52,19 @@ def hide_private_variables() -> None:
 
 
 def pack(variables: Mapping[str, str]) -> bytes:
-    """Returns variables as they are written to the pipe of a child process."""
+    """Encodes variables for the pipe of a child process."""
     return json.dumps(dict(variables)).encode()
 
 
 def unpack(packed: bytes) -> None:
-    """Keeps the variables that a supervisor has written to the pipe of this process."""
+    """Keeps the private variables that a supervisor has written to the pipe of this process."""
     _kept.update(json.loads(packed or b"{}"))
 
 
 def _overwrite(names: set[bytes]) -> None:
-    """Fills the values with zeros where the kernel has put them when the process was started.
+    """Overwrites the values with zeros at the place where the kernel put them when the process was started.
 
-    Python has copied them by then. On other systems than Linux the values stay where they are.
+    Python has copied them by then. On systems other than Linux, the values are not overwritten.
     """
     if sys.platform != "linux":
         return

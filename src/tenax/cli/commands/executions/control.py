@@ -1,4 +1,4 @@
-"""Act on executions."""
+"""Cancels, pauses, resumes and retries executions."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
-from tenax.cli.backend.protocol import nobody_to_run, run_async
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import print_json, say
 from tenax.model.durations import format_duration
 from tenax.settings import Settings
 
-Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
+Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]
 
 
 def cancel(
-    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    execution_id: ExecutionId,
+    /,
+    *,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """End an execution. What waits ends at once; what runs is stopped at its worker's next heartbeat, and its report is
-    not applied.
+    """Cancel an execution. Waiting work ends at once. Running attempts are stopped at the next heartbeat of their worker,
+    and their reports are not applied.
     """
     settings = where.settings()
     changed, running = run_async(_cancelled(settings, execution_id, reason))
@@ -29,17 +34,17 @@ def cancel(
     elif not changed:
         say(f"execution {execution_id} was cancelled already")
     elif running:
-        # How often the workers of a server elsewhere are heard of is that server's setting.
+        # The interval of heartbeats is a setting of the server, and is known only for the local one.
         within = "" if settings.server else f" (within {format_duration(settings.heartbeat)})"
         say(
-            f"execution {execution_id} is cancelled; what runs is stopped at its worker's next heartbeat{within}"
+            f"execution {execution_id} is cancelled; running attempts are stopped at the next heartbeat of their worker{within}"
         )
     else:
         say(f"execution {execution_id} is cancelled")
 
 
 async def _cancelled(settings: Settings, execution_id: int, reason: str | None) -> tuple[bool, bool]:
-    """Whether this changed anything, and whether something was running."""
+    """Cancels an execution. Returns whether anything changed, and whether an attempt was running."""
     async with open_backend(settings) as backend:
         changed = await backend.cancel(execution_id, reason=reason)
         events = await backend.events(execution_id) if changed else ()
@@ -48,25 +53,35 @@ async def _cancelled(settings: Settings, execution_id: int, reason: str | None) 
 
 
 def pause(
-    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    execution_id: ExecutionId,
+    /,
+    *,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Let an execution start nothing more, until it is resumed. What runs may finish; decisions are made as ever. Its
-    children are paused with it.
+    """Pause an execution: it starts no more work until it is resumed. Running attempts may finish, and their outcomes are
+    decided on as usual. Its children are paused too.
     """
     changed = run_async(_paused(where, execution_id, reason, paused=True))
     if json:
         print_json({"id": execution_id, "status": "paused", "changed": changed})
     elif changed:
         go_on = where.command("resume", execution_id)
-        say(f"execution {execution_id} is paused; what runs may finish\n  go on: {go_on}")
+        say(f"execution {execution_id} is paused; running attempts may finish\n  resume it: {go_on}")
     else:
         say(f"execution {execution_id} was paused already")
 
 
 def resume(
-    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    execution_id: ExecutionId,
+    /,
+    *,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Let a paused execution go on, and its children with it."""
+    """Resume a paused execution and its children."""
     changed = run_async(_paused(where, execution_id, reason, paused=False))
     if json:
         print_json({"id": execution_id, "status": "running", "changed": changed})
@@ -74,7 +89,7 @@ def resume(
         say(f"execution {execution_id} {'goes on' if changed else 'was not paused'}")
 
 
-async def _paused(where: Where, execution_id: int, reason: str | None, *, paused: bool) -> bool:
+async def _paused(where: TargetFlags, execution_id: int, reason: str | None, *, paused: bool) -> bool:
     async with open_backend(where.settings()) as backend:
         verb = backend.pause if paused else backend.resume
         return await verb(execution_id, reason=reason)
@@ -85,13 +100,13 @@ def retry(
     /,
     *,
     from_failed: Annotated[
-        bool, Parameter(help="Of a finished execution: keep the results of the steps that succeeded.")
+        bool, Parameter(help="Keep the results of the steps that succeeded, if the execution is finished.")
     ] = False,
     reason: Reason = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Run what waits for its next attempt now; run a finished execution again, as a new one linked to it."""
+    """Run waiting retries now. Run a finished execution again, as a new execution that is linked to it."""
     answer, nobody = run_async(_retried(where, execution_id, reason, from_failed=from_failed))
     if json:
         print_json(answer)
@@ -107,7 +122,7 @@ def retry(
 
 
 async def _retried(
-    where: Where,
+    where: TargetFlags,
     execution_id: int,
     reason: str | None,
     *,
@@ -115,4 +130,4 @@ async def _retried(
 ) -> tuple[dict[str, Any], str | None]:
     async with open_backend(where.settings()) as backend:
         answer = await backend.retry(execution_id, from_failed=from_failed, reason=reason)
-        return answer, await nobody_to_run(backend, answer["id"], where) if answer["created"] else None
+        return answer, await no_worker_warning(backend, answer["id"], where) if answer["created"] else None

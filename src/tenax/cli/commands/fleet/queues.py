@@ -1,4 +1,4 @@
-"""Queues: what is in them, who serves them, and how they are limited."""
+"""Lists queues with their work, workers and limits, and sets limits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cyclopts import App, Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, Json, Where, worker_command
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.parse.findings import nearest, shorten, suggest
-from tenax.model.queue_limits import LEAST_RATE, MOST, PER_SECOND, QueueLimits, rate_words, usual_burst
+from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND, QueueLimits, rate_words, usual_burst
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-queues = App(name="queues", help="Queues: list them; limit one.")
+queues = App(name="queues", help="List queues, or limit one.")
 
 Queue = Mapping[str, Any]
 
@@ -31,7 +31,9 @@ _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
 
 
 @queues.default
-def list_(*words: Annotated[str, Parameter(show=False)], json: Json = False, where: Where = ANYWHERE) -> None:
+def list_(
+    *words: Annotated[str, Parameter(show=False)], json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
     """List the queues that have work, workers or limits."""
     if words:
         raise UsageError(
@@ -47,7 +49,7 @@ def list_(*words: Annotated[str, Parameter(show=False)], json: Json = False, whe
         say("no queues: nothing is queued, no worker is live, and there are no limits")
 
 
-async def _listed(where: Where) -> list[dict[str, Any]]:
+async def _listed(where: TargetFlags) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.queues())
 
@@ -59,34 +61,32 @@ def limit(
     *,
     concurrency: Annotated[
         str | None,
-        Parameter(
-            help="At most so many of its items run at once; none: no such limit.", allow_leading_hyphen=True
-        ),
+        Parameter(help="The number of its items that may run at once, or none.", allow_leading_hyphen=True),
     ] = None,
     rate: Annotated[
         str | None,
         Parameter(
-            help="At most so many of its items start: 10/s, 600/m, 60/h; none: no such limit.",
+            help="The rate at which its items may start, such as 10/s, 600/m or 60/h, or none.",
             allow_leading_hyphen=True,
         ),
     ] = None,
     burst: Annotated[
         str | None,
         Parameter(
-            help="So many may start at once after a pause. [what the rate lets start in a second]",
+            help="The number of its items that may start at once after a pause. [the number that the rate allows in a second]",
             allow_leading_hyphen=True,
         ),
     ] = None,
-    reason: Annotated[str | None, Parameter(help="Why, for the record.")] = None,
+    reason: Annotated[str | None, Parameter(help="The reason, which is recorded.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Limit a queue. What is not named stays as it is."""
+    """Limit a queue. Limits that are not named stay as they are."""
     if concurrency is rate is burst is None:
         raise UsageError(
-            "what is to be limited?", remedy="name --concurrency or --rate, with a number or `none`"
+            "there is no limit to set", remedy="name --concurrency or --rate, with a number or `none`"
         )
-    asked = _Asked(
+    change = _LimitChange(
         {"concurrency": _whole("--concurrency", concurrency), "rate": _rate(rate), "burst": _burst(burst)},
         named={
             key
@@ -94,22 +94,22 @@ def limit(
             if value is not None
         },
     )
-    limited, known = run_async(_limited(where, name, asked, reason))
+    limited, known = run_async(_limited(where, name, change, reason))
     if json:
         print_json(limited)
     else:
         say("\n  ".join([f"queue {name}: {_limits_words(limited)}", *_unknown(name, known)]))
 
 
-class _Asked:
-    """What a command line says of the limits, beside what it leaves as it is."""
+class _LimitChange:
+    """Holds the limits that a command line names. The others stay as they are."""
 
     def __init__(self, values: Mapping[str, Any], *, named: set[str]) -> None:
         self._values = values
         self._named = named
 
-    def over(self, before: Queue) -> QueueLimits:
-        """With what stands already. A burst that was never chosen goes with its rate."""
+    def applied_to(self, before: Queue) -> QueueLimits:
+        """Returns the new limits. A burst that was only derived from the rate is derived again from the new rate."""
         merged = {key: self._values[key] if key in self._named else before.get(key) for key in self._values}
         if "burst" not in self._named and (merged["rate"] is None or _is_usual(before)):
             merged["burst"] = None
@@ -121,17 +121,17 @@ def _is_usual(before: Queue) -> bool:
 
 
 async def _limited(
-    where: Where, name: str, asked: _Asked, reason: str | None
+    where: TargetFlags, name: str, change: _LimitChange, reason: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The limits as they are now, and the queues there were before."""
+    """Sets the limits. Returns the new limits, and the names of the queues that were known before."""
     async with open_backend(where.settings()) as backend:
         known = {one["queue"]: one for one in await backend.queues()}
-        limits = asked.over(known.get(name, {}))
+        limits = change.applied_to(known.get(name, {}))
         return await backend.limit_queue(name, limits, reason=reason), list(known)
 
 
 def _unknown(name: str, known: Sequence[str]) -> Sequence[str]:
-    """A queue of a mistyped name takes limits as well as any other."""
+    """Returns a hint if the queue was not known before, since its name may be mistyped."""
     if name in known:
         return ()
     meant = nearest(name, known)
@@ -142,9 +142,9 @@ def _unknown(name: str, known: Sequence[str]) -> Sequence[str]:
 def _whole(flag: str, text: str | None) -> int | None:
     if text is None or text == _NONE:
         return None
-    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not 1 <= int(text) <= MOST:
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not 1 <= int(text) <= MAX_LIMIT:
         raise UsageError(
-            f"{flag} {shorten(text)}: expected a whole number from 1 to {MOST:,}{_or_none(flag)}"
+            f"{flag} {shorten(text)}: expected a whole number from 1 to {MAX_LIMIT:,}{_or_none(flag)}"
         )
     return int(text)
 
@@ -155,7 +155,7 @@ def _or_none(flag: str) -> str:
 
 def _burst(text: str | None) -> int | None:
     if text == _NONE:
-        raise UsageError("--burst none: a rate always has one", remedy="the least is --burst 1")
+        raise UsageError("--burst none: a rate always has a burst", remedy="the smallest is --burst 1")
     return _whole("--burst", text)
 
 
@@ -166,8 +166,8 @@ def _rate(text: str | None) -> float | None:
     if found is None:
         raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
     rate = float(found[1]) / PER_SECOND[found[2]]
-    if not LEAST_RATE <= rate <= MOST:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MOST:,}/s, or `none`")
+    if not MIN_RATE <= rate <= MAX_LIMIT:
+        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MAX_LIMIT:,}/s, or `none`")
     return rate
 
 
@@ -204,7 +204,7 @@ def _is_unserved(one: Queue) -> bool:
     return bool(one["ready"] + one["waiting"] + one["blocked"]) and not one["workers"]
 
 
-def _unserved(found: Sequence[Queue], where: Where) -> Sequence[RenderableType]:
+def _unserved(found: Sequence[Queue], where: TargetFlags) -> Sequence[RenderableType]:
     from rich.text import Text
 
     names = [one["queue"] for one in found if _is_unserved(one)]

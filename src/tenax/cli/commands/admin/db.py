@@ -1,4 +1,4 @@
-"""The database: where it is, how it stands, and bringing its schema forward."""
+"""Migrates the database, and prints its status or its URL."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit, urlunsplit
 from cyclopts import App
 
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANY_STORE, Json, Store
+from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags, Json
 from tenax.cli.output import print_json, say
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
 from tenax.store.connect import Database
@@ -18,14 +18,14 @@ from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.outages import using
 from tenax.store.transaction import transaction
 
-db = App(name="db", help="The database: migrate, status, url.")
+db = App(name="db", help="Migrate the database, or print its status or URL.")
 
 
 @db.command
-def migrate(*, json: Json = False, store: Store = ANY_STORE) -> None:
-    """Bring the schema to what this version of Tenax needs. The embedded database does that by itself."""
+def migrate(*, json: Json = False, store: DatabaseFlags = DEFAULT_DATABASE) -> None:
+    """Migrate the schema to the version that this Tenax needs. The embedded database is migrated automatically."""
     if not json:
-        tell_of_new_database(store.settings())
+        announce_new_database(store.settings())
     applied, version = run_async(_migrated(store.settings()))
     if json:
         print_json({"applied": applied, "version": version})
@@ -45,10 +45,10 @@ async def _migrated(settings: Settings) -> tuple[list[str], int]:
 
 
 @db.command
-def status(*, json: Json = False, store: Store = ANY_STORE) -> None:
-    """Say what the database is, how large, and whether its schema fits this version of Tenax."""
+def status(*, json: Json = False, store: DatabaseFlags = DEFAULT_DATABASE) -> None:
+    """Print the database, its size, and whether its schema fits this version of Tenax."""
     if not json:
-        tell_of_new_database(store.settings())
+        announce_new_database(store.settings())
     found = run_async(_status(store.settings()))
     if json:
         print_json(found)
@@ -82,7 +82,7 @@ async def _status(settings: Settings) -> dict[str, Any]:
     return {
         "url": url,
         "embedded": embedded,
-        # A look at the embedded database starts it, so this was asked before: whether anyone else uses it.
+        # Reading the status starts the embedded database, so this was read before: whether another process uses it.
         "running": running if embedded else True,
         "postgresql": version,
         "size": size,
@@ -96,15 +96,15 @@ async def _status(settings: Settings) -> dict[str, Any]:
 
 
 @db.command
-def url(*, json: Json = False, store: Store = ANY_STORE) -> None:
-    """Print the URL of the database that commands would use: for psql, while something keeps it running.
+def url(*, json: Json = False, store: DatabaseFlags = DEFAULT_DATABASE) -> None:
+    """Print the URL of the database that commands use. psql can use it while a process keeps the database running.
 
-    A password in it is printed as it is.
+    A password in the URL is printed too.
     """
     settings = store.settings()
     embedded = settings.database_url is None
     if not json:
-        tell_of_new_database(settings)
+        announce_new_database(settings)
     found = settings.database_url or run_async(_embedded_url(settings))
     if json:
         print_json({"url": found, "embedded": embedded})
@@ -113,7 +113,7 @@ def url(*, json: Json = False, store: Store = ANY_STORE) -> None:
 
 
 async def _embedded_url(settings: Settings) -> str:
-    """Where its socket is depends on the place it is given, so a server that does not run is started to know."""
+    """Returns the URL. The path of the socket is only known while the database runs, so it is started if necessary."""
     known = EmbeddedPostgres(settings.home).status().url
     if known is not None:
         return known

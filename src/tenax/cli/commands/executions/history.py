@@ -1,4 +1,4 @@
-"""What happened to an execution, and why: its events, and the decisions on its retries."""
+"""Prints the events of an execution, and explains the decisions on its retries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import new_table, one_line, print_json, printable, say, show
 from tenax.model.execution_views import Event
 
@@ -19,12 +19,12 @@ def events(
     execution_id: ExecutionId,
     /,
     *,
-    after: Annotated[int, Parameter(help="Only those after this sequence number.")] = 0,
+    after: Annotated[int, Parameter(help="Only events after this sequence number.")] = 0,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Print the events of an execution, in their order."""
-    # For people all are needed: how many attempts counted is known from those before.
+    # The table needs all events, since earlier ones tell how many attempts counted.
     found = run_async(_events(where, execution_id, after if json else 0))
     if json:
         print_json(to_builtins(found))
@@ -34,7 +34,7 @@ def events(
         say("no events")
 
 
-async def _events(where: Where, execution_id: int, after: int) -> Sequence[Event]:
+async def _events(where: TargetFlags, execution_id: int, after: int) -> Sequence[Event]:
     async with open_backend(where.settings()) as backend:
         return await backend.events(execution_id, after=after)
 
@@ -42,14 +42,14 @@ async def _events(where: Where, execution_id: int, after: int) -> Sequence[Event
 def _event_table(found: Sequence[Event], after: int) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.event_lines import Teller
+    from tenax.cli.render.event_lines import EventWording
 
     with_items = any(event.item is not None for event in found)
     titles = ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what")
     table = new_table(*titles, right=("seq", "item", "attempt"), wrapped=("what",))
-    teller = Teller()
+    wording = EventWording()
     for event in found:
-        words = one_line(teller.words(event))
+        words = one_line(wording.words(event))
         if event.seq <= after:
             continue
         item, attempt = ("" if number is None else str(number) for number in (event.item, event.attempt))
@@ -64,13 +64,14 @@ def explain(
     *,
     step: Annotated[str | None, Parameter(help="Only the decisions on this step.")] = None,
     item: Annotated[
-        int | None, Parameter(help="Only the decisions on this item; without --step, of each fan-out.")
+        int | None,
+        Parameter(help="Only the decisions on this item, in every fan-out if --step is not given."),
     ] = None,
     attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Say in plain English why something was retried, or was not."""
+    """Explain why an attempt was retried or not."""
     found = run_async(_explained(where, execution_id, step, item, attempt))
     if json:
         print_json(found)
@@ -80,8 +81,8 @@ def explain(
         say("no attempt has failed: there is nothing to explain")
 
 
-def _explanations(where: Where, execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Items that succeeded at once may be thousands, and there is nothing to explain: they are only counted."""
+def _explanations(where: TargetFlags, execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yields the explanations. Items that succeeded at once need none and may be thousands, so they are only counted."""
     plain = 0
     for one in found:
         if one.get("item") is not None and "checks" not in one["decision"]:
@@ -92,7 +93,7 @@ def _explanations(where: Where, execution_id: int, found: Sequence[dict[str, Any
         yield f"{plain:,} item{'s' if plain != 1 else ''} succeeded at once; there was nothing to decide."
 
 
-def _explanation(where: Where, execution_id: int, one: dict[str, Any]) -> str:
+def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any]) -> str:
     from tenax.cli.render.evidence import last_lines
 
     which: list[object] = ["--step", one["step"]]
@@ -107,7 +108,7 @@ def _explanation(where: Where, execution_id: int, one: dict[str, Any]) -> str:
 
 
 async def _explained(
-    where: Where, execution_id: int, step: str | None, item: int | None, attempt: int | None
+    where: TargetFlags, execution_id: int, step: str | None, item: int | None, attempt: int | None
 ) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.explain(execution_id, step=step, attempt=attempt, item=item))

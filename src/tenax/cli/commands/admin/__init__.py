@@ -1,0 +1,1 @@
+"""Administers the database and the tokens, and checks history."""

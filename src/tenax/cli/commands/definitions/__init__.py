@@ -1,0 +1,1 @@
+"""Checks, draws and stores workflow files, and tries their policies."""

@@ -1,0 +1,112 @@
+"""Prints the attempts and delays that the policies of a workflow file give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tenax.cli.flags import Json
+from tenax.cli.input.check_definition import shown_name
+from tenax.cli.input.inputs import read_bytes
+from tenax.cli.input.policies import default_retry, policies_of
+from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.errors import UsageError
+from tenax.model.durations import format_duration
+from tenax.model.policy import Policy
+from tenax.policy.check import load_workflow
+from tenax.policy.retry.delay_table import DelayRow, delay_table
+
+File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
+MAX_ROWS = 10_000  # attempts of one step that are printed
+
+
+def delays(
+    file: File,
+    /,
+    *,
+    limit: Annotated[int, Parameter(help="The number of attempts of each step to print. [20]")] = 20,
+    json: Json = False,
+) -> None:
+    """Print the attempts of each step if all fail, with the least, the nominal and the largest delay before each."""
+    if not 1 <= limit <= MAX_ROWS:
+        raise UsageError(f"--limit {limit}: expected a number from 1 to {MAX_ROWS}")
+    server_retry = default_retry()
+    workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
+    policies = policies_of(workflow, server_retry)
+    if json:
+        steps = {
+            name: _as_json(policy, delay_table(policy, limit=limit)) for name, policy in policies.items()
+        }
+        print_json({"name": workflow.name, "steps": steps})
+        return
+    for index, (name, policy) in enumerate(policies.items()):
+        if index:
+            say("")
+        say(f"{name}: {policy_words(policy)}")
+        show(_table(delay_table(policy, limit=limit)))
+
+
+def policy_words(policy: Policy) -> str:
+    """Describes a policy in one line."""
+    if not policy.retryable or policy.max_attempts == 1:
+        return "1 attempt, no retries"
+    attempts = "unlimited attempts" if policy.max_attempts is None else f"{policy.max_attempts} attempts"
+    parts = [attempts, f"{policy.backoff} backoff from {format_duration(policy.initial_delay)}"]
+    if policy.backoff == "exponential":
+        parts[-1] += f" by {policy.backoff_multiplier:g}"
+    parts += [f"at most {format_duration(policy.max_delay)}", f"jitter {_jitter(policy)}"]
+    if policy.give_up_after is not None:
+        parts.append(f"given up after {format_duration(policy.give_up_after)}")
+    if policy.rules:
+        parts.append(f"{len(policy.rules)} rule{'s' if len(policy.rules) != 1 else ''} of its own not shown")
+    return printable(", ".join(parts))
+
+
+def _jitter(policy: Policy) -> str:
+    if policy.backoff == "decorrelated":
+        return "of its own"
+    return (
+        policy.jitter
+        if isinstance(policy.jitter, str)
+        else (f"{policy.jitter:g}" if policy.jitter else "none")
+    )
+
+
+def _as_json(policy: Policy, rows: list[DelayRow]) -> dict[str, Any]:
+    listed = [
+        {
+            "attempt": row.attempt,
+            "least": row.least,
+            "nominal": row.nominal,
+            "most": row.most,
+            "cumulative": row.cumulative_nominal,
+            "cumulative_least": row.cumulative_least,
+            "cumulative_most": row.cumulative_most,
+        }
+        for row in rows
+    ]
+    return {
+        "max_attempts": policy.max_attempts,
+        "attempts": listed,
+        "more": rows[-1].more,
+        "policy": policy.as_dict(),
+    }
+
+
+def _table(rows: list[DelayRow]) -> Any:
+    titles = ("attempt", "least", "nominal", "most", "cumulative", "at least", "at most")
+    table = new_table(*titles, right=titles)
+    for row in rows:
+        times = (
+            row.least,
+            row.nominal,
+            row.most,
+            row.cumulative_nominal,
+            row.cumulative_least,
+            row.cumulative_most,
+        )
+        table.add_row(str(row.attempt), *(format_duration(seconds) for seconds in times))
+    if rows[-1].more:
+        table.add_row("...", *("" for _ in titles[1:]))
+    return table

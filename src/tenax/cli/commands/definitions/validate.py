@@ -1,0 +1,64 @@
+"""Checks a workflow file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tenax.cli.errors import USAGE
+from tenax.cli.flags import Json
+from tenax.cli.input.check_definition import check_whole, shown_name
+from tenax.cli.input.inputs import definition_of, read_bytes
+from tenax.cli.input.policies import default_retry
+from tenax.cli.output import print_json, say
+from tenax.errors import InvalidDefinition
+from tenax.model.definition.children import child_references
+from tenax.model.definition.workflow import Workflow
+from tenax.model.parse.parse import workflow_hash
+from tenax.model.policy import Patch
+from tenax.policy.check import load_workflow
+from tenax.sdk.bundle import bundle
+
+File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
+
+
+def validate(file: File, /, *, json: Json = False) -> int:
+    """Check a workflow file: its keys, graph, templates, conditions and policies, and the files of its child workflows.
+    The exit code is 2 if there is an error.
+    """
+    server_retry = default_retry()
+    try:
+        workflow, children = _checked(file, server_retry)
+    except InvalidDefinition as error:
+        if json:
+            print_json({"valid": False, "errors": [finding.as_dict() for finding in error.findings]})
+        else:
+            say("\n".join(str(finding) for finding in error.findings))
+        return USAGE
+    identity = workflow_hash(workflow)
+    if json:
+        summary = {
+            "name": workflow.name,
+            "version": workflow.version,
+            "hash": identity,
+            "steps": len(workflow.steps),
+            "files": list(children),
+        }
+        print_json({"valid": True, "errors": [], **summary})
+    else:
+        count, below = len(workflow.steps), len(children)
+        also = f", with {below} file{'s' if below != 1 else ''} of child workflows" if below else ""
+        say(f"OK: {workflow.name}, {count} step{'s' if count != 1 else ''}, content {identity[:12]}{also}")
+    return 0
+
+
+def _checked(file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[str, Workflow]]:
+    """Returns the workflow of a file, and the workflows that its steps name by `file:`."""
+    content = read_bytes(file)
+    workflow = load_workflow(content, filename=shown_name(file), server_retry=server_retry)
+    if not any(reference.kind == "file" for reference in child_references(workflow)):
+        return workflow, {}
+    definition = definition_of(content, file)
+    return check_whole(definition.text, definition.filename, bundle(definition), server_retry)

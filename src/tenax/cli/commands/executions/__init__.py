@@ -1,0 +1,1 @@
+"""Starts, shows, follows and controls executions."""

@@ -1,0 +1,81 @@
+"""Submits executions."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
+from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
+from tenax.cli.input.key_conflict import key_conflict_text
+from tenax.cli.output import print_json, say
+from tenax.errors import UsageError
+from tenax.model.wire import Submission, Submitted
+from tenax.settings import Settings
+
+
+def submit(
+    file: Annotated[str, Parameter(help="The workflow file; - is stdin.")],
+    /,
+    *,
+    inputs: Inputs = (),
+    input_file: Annotated[
+        str | None, Parameter(help="A JSON file with an object of inputs; - is stdin.")
+    ] = None,
+    key: Annotated[
+        str | None, Parameter(help="A unique key: a second submission with it starts nothing new.")
+    ] = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Start an execution of a workflow file, and return at once.
+
+    The execution runs as soon as there is a server with a worker (`tenax up`). `tenax run` needs neither.
+    """
+    from tenax.sdk.bundle import submission_of
+
+    if file == input_file == STDIN:
+        raise UsageError("stdin can be the workflow or the inputs, not both")
+    given = parse_inputs(inputs, input_file)
+    submission = submission_of(read_definition(file), input=given, key=key)
+    settings = where.settings()
+    if not settings.server:
+        _check_first(submission, settings)
+    submitted, words = run_async(_submitted(where, settings, submission))
+    if not json:
+        say(words)
+        return
+    if not submitted.created:
+        say(words, stream=sys.stderr)
+    print_json({"id": submitted.id, "created": submitted.created})
+
+
+def _check_first(submission: Submission, settings: Settings) -> None:
+    """Checks the file before a database is started for it. A server checks with its own defaults."""
+    from tenax.cli.input.check_definition import check_whole
+    from tenax.cli.input.policies import default_retry
+    from tenax.model.parse.parse import check_input
+
+    server_retry = default_retry(settings)
+    workflow, _ = check_whole(
+        submission.source or "", submission.filename or "", submission.files, server_retry
+    )
+    check_input(workflow, submission.input)
+
+
+async def _submitted(where: TargetFlags, settings: Settings, submission: Submission) -> tuple[Submitted, str]:
+    """Submits. Returns the answer, and the text to print."""
+    async with open_backend(settings) as backend:
+        submitted = await backend.submit(submission)
+        number = submitted.id
+        if not submitted.created:
+            execution = await backend.get(number)
+            return submitted, key_conflict_text(submission, execution, then="nothing new was started")
+        nobody = await no_worker_warning(backend, number, where)
+    follow = where.command("show", number, "--follow")
+    lines = [f"execution {number} is submitted", f"follow it: {follow}"]
+    return submitted, "\n  ".join([*lines, *([nobody] if nobody else ())])

@@ -1,0 +1,1 @@
+"""Starts servers and workers, and manages workers and queues."""
