@@ -22,6 +22,7 @@ from msgspec import to_builtins
 from tenax.engine.engine import Engine
 from tenax.engine.graph import fan_out
 from tenax.errors import TenaxError
+from tenax.model import wire
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import (
     Assignment,
@@ -73,6 +74,8 @@ EXECUTION_IDS = {
 
 # An engine of an earlier commit has other names for some of its parts.
 _fill_slots = getattr(fan_out, "fill_slots", None) or fan_out.feed
+_PROTOCOL: dict[str, Any] = {"protocol": wire.PROTOCOL} if hasattr(wire, "PROTOCOL") else {}
+"""The version that a worker says it speaks. The earliest engines know none."""
 
 
 def _context(engine: Engine) -> Any:
@@ -137,7 +140,7 @@ class _Play:
     async def run(self, scenario: Mapping[str, Any]) -> list[Any]:
         self.begun = await self.clock.now()
         for worker in WORKERS:
-            await self.engine.register(Registration(worker, ("python", "http", "process")))
+            await self.engine.register(Registration(worker, ("python", "http", "process"), **_PROTOCOL))
         self.sources = list(scenario["workflows"])
         for source in scenario.get("stored", ()):
             await self.engine.store_workflow(source)

@@ -124,7 +124,7 @@ def test_thumbnails(database_url: str, tmp_path: Path) -> None:
         "lake", "hill", "dog", "cat", "road", "sea",
     ]  # fmt: skip
     [left_out] = execution["result"]["left_out"]
-    assert left_out.startswith("number 4: notes.txt is no picture")
+    assert left_out.startswith("number 4: notes.txt is not a picture")
 
 
 def test_thumbnails_beyond_what_is_tolerated(database_url: str, tmp_path: Path) -> None:

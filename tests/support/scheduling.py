@@ -12,7 +12,7 @@ from support.hand import Hand
 from tenax.engine.engine import Engine
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.lease.waiting_requests import WaitingRequest
-from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
+from tenax.model.wire import PROTOCOL, Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")
 MOST_CLAIMS = 300
@@ -84,7 +84,7 @@ async def lease_all(hand: Hand, slots: int = 100, **more: Any) -> list[Assignmen
 async def stand(hand: Hand, worker: str, health: str = "healthy", depth: int = 0, **more: Any) -> None:
     """A worker of that health that has so much in its hands already."""
     life = more.pop("life", None)
-    await hand.engine.register(Registration(worker, EVERYTHING, life=life))
+    await hand.engine.register(Registration(worker, EVERYTHING, life=life, protocol=PROTOCOL))
     if depth:
         await submit_many(hand, depth, one_step(queue="stock"))
         assert len(await hand.lease(worker, slots=depth, queues=("stock",))) == depth

@@ -299,5 +299,5 @@ def test_a_draining_up_says_that_a_second_ctrl_c_stops_at_once_and_does(
         assert up.poll() is None
         up.send_signal(signal.SIGINT)
         assert up.wait(60) == 0
-        events = house.run("events", "1")
+        events = house.run("events", "1", "--database", database_url)
         assert "attempt 1 was handed back, uncounted (its worker is stopping)" in events.stdout

@@ -90,8 +90,8 @@ async def test_the_evidence_of_a_failure_is_kept_as_text(hand: Hand) -> None:
         (b'{"success": true, "result": [1e400]}', "infinity"),
         (b'{"x": "\\u0000"}', "NUL"),
         (b'{"\\u0000": 1}', "NUL"),
-        (b"NaN", "no JSON"),
-        (b'"\\ud800"', "no JSON"),
+        (b"NaN", "not JSON"),
+        (b'"\\ud800"', "not JSON"),
     ],
 )
 def test_a_callback_that_cannot_be_kept_is_refused(body: bytes, says: str) -> None:

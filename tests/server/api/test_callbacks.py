@@ -177,7 +177,7 @@ def test_a_success_is_taken_while_a_retry_waits(http, accepted) -> None:
 @pytest.mark.parametrize(
     ("content", "headers", "status", "says"),
     [
-        (b"{", {"content-type": "application/json"}, 400, "no JSON"),
+        (b"{", {"content-type": "application/json"}, 400, "not JSON"),
         (b'{"status": "faild"}', {"content-type": "application/json"}, 400, "did you mean 'failed'"),
         (b"[]", PROBLEM, 400, "a problem is an object"),
         (b"pages=3", {"content-type": "application/x-www-form-urlencoded"}, 415, "neither application/json"),

@@ -227,7 +227,7 @@ def test_a_worker_with_a_token_works_and_without_one_is_refused(server) -> None:
             submitted = await client.submit(Submission(source=FLOW, input={"name": "ada"}))
             async with working(server.url, worker):
                 assert (await client.wait(submitted.id))["status"] == "completed"
-            with pytest.raises(Unauthorized, match="wants a token"):
+            with pytest.raises(Unauthorized, match="requires a token"):
                 await refused(None)
             with pytest.raises(Forbidden, match="has the role operator"):
                 await refused(operator)
