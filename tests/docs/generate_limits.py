@@ -19,7 +19,7 @@ from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
 from tenax.model import json_text
 from tenax.model.attempt import bounded
 from tenax.model.inputs import inputs as declared
-from tenax.model.parse.yaml_builder import MAX_DEPTH, MAX_VALUES
+from tenax.model.source.yaml_builder import MAX_DEPTH, MAX_VALUES
 from tenax.model.wire_types import BATCH, FILES, LONGEST_LEASE_WAIT
 from tenax.policy.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH

@@ -15,7 +15,7 @@ from blocks import Block, blocks
 from generate import ROOT
 
 from tenax.model.parse.retry_fields import parse_retry
-from tenax.model.parse.yaml_source import read_source
+from tenax.model.source.yaml_source import read_source
 from tenax.policy.check import load_workflow
 from tenax.policy.retry.resolve import resolve_policy
 from tenax.settings import Settings, load_settings

@@ -111,7 +111,7 @@ def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | No
 def _unknown_command(error: UnknownCommandError) -> str:
     """Returns the message for an unknown command. The library would import every command to find the nearest name."""
     from tenax.cli.app import COMMAND_NAMES
-    from tenax.model.parse.findings import shorten, suggest
+    from tenax.model.source.findings import shorten, suggest
 
     name = error.unused_tokens[0] if error.unused_tokens else ""
     return f"unknown command `{shorten(name)}`{suggest(name, COMMAND_NAMES)}"

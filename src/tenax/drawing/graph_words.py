@@ -7,7 +7,7 @@ from typing import Any
 
 from tenax.model.definition.workflow import Step
 from tenax.model.durations import format_duration
-from tenax.model.parse.findings import shorten
+from tenax.model.source.findings import shorten
 
 State = Mapping[str, Any]
 """The state of a step in an execution: `status`, `attempt`, `counted`, `max_attempts`, and, if they apply, `goal`, `for_each`, `items`,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from tenax.model.health import Health, WorkerState
-from tenax.model.parse.values import Value
+from tenax.model.values import Value
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
 Compensation = Literal["running", "completed", "failed", "cancelled"]

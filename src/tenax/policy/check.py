@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenax.model.definition.workflow import Step, Workflow
-from tenax.model.parse.findings import Findings, Path
 from tenax.model.parse.overrides import read_override
 from tenax.model.parse.parse import Draft, Limits, draft_workflow
 from tenax.model.policy import Patch, Policy
+from tenax.model.source.findings import Findings, Path
 from tenax.policy.expressions.compiler import ExpressionError, compile_expression
 from tenax.policy.expressions.conditions import compile_condition, strip_braces, unknown_fields
 from tenax.policy.expressions.templates import SHELL_TEXT, UNTIL_VARIABLES

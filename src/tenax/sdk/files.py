@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tenax.errors import UsageError
-from tenax.model.parse.findings import shorten
+from tenax.model.source.findings import shorten
 
 MAX_FILE_SIZE = 64_000_000
 """Bytes that are read of a file. The reader of definitions has a smaller limit and a better message for it."""

@@ -8,8 +8,8 @@ import pytest
 from support.workflow_texts import MORE_STEPS, STEPS, step
 
 from tenax.errors import InvalidDefinition
-from tenax.model.parse.findings import MOST_FINDINGS
 from tenax.model.parse.parse import parse_workflow
+from tenax.model.source.findings import MOST_FINDINGS
 
 
 def findings_of(text: str | bytes) -> list[str]:

@@ -26,7 +26,7 @@ from tenax.model.parse.file_schema import file_schema
 from tenax.model.parse.parse import parse_workflow
 from tenax.model.parse.workflow_file import STEPS as STEP_SHAPES
 from tenax.model.parse.workflow_file import WORKFLOW_KEYS
-from tenax.model.parse.yaml_source import read_source
+from tenax.model.source.yaml_source import read_source
 
 SCHEMA = file_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -25,10 +25,10 @@ from tenax.model.attempt.outcome import (
     OutcomeStatus,
 )
 from tenax.model.definition.workflow import Until
-from tenax.model.parse.findings import Findings, shorten, suggest
 from tenax.model.parse.retry_fields import parse_retry
-from tenax.model.parse.yaml_source import Source, read_source
 from tenax.model.policy import Policy
+from tenax.model.source.findings import Findings, shorten, suggest
+from tenax.model.source.yaml_source import Source, read_source
 from tenax.policy.check import load_workflow
 from tenax.policy.retry.resolve import PolicyError, resolve_policy
 from tenax.sdk.files import decode_text

@@ -13,7 +13,7 @@ from tenax.errors import UsageError
 from tenax.model.attempt.outcome import FAILURE_CLASSES, Usage
 from tenax.model.attempt.usage import read_usage
 from tenax.model.durations import parse_duration, parse_retry_after
-from tenax.model.parse.findings import format_path, name_kind, shorten, suggest, suggest_or_list
+from tenax.model.source.findings import format_path, name_kind, shorten, suggest, suggest_or_list
 from tenax.sdk.files import decode_text
 
 Reader = Callable[[Any], Any]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tenax.errors import UsageError
-from tenax.model.parse.findings import shorten
+from tenax.model.source.findings import shorten
 from tenax.sdk import files
 from tenax.sdk.files import DefinitionFile, decode_text, folder_of
 

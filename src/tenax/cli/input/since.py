@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tenax.errors import UsageError
 from tenax.model import durations
-from tenax.model.parse.findings import shorten
+from tenax.model.source.findings import shorten
 
 
 def parse_since(text: str | None) -> datetime | None:

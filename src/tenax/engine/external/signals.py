@@ -13,7 +13,7 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData, SignalData
 from tenax.model.events.types import OperatorAction, SignalReceived
 from tenax.model.json_text import json_fault
-from tenax.model.parse.findings import suggest
+from tenax.model.source.findings import suggest
 from tenax.model.views import ApprovalAnswer, Delivery, SignalAnswer
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan

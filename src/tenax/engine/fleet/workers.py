@@ -16,7 +16,7 @@ from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.health import SERVER_ACTOR, WorkerState
 from tenax.model.names import worker_name_fault
-from tenax.model.parse.findings import suggest
+from tenax.model.source.findings import suggest
 from tenax.model.views import Column, HealthColumn, Worker, WorkerInFull
 from tenax.model.wire import (
     OLDEST_WORKER,

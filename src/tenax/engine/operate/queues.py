@@ -10,8 +10,8 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.names import name_fault
-from tenax.model.parse.findings import shorten
 from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, usual_burst
+from tenax.model.source.findings import shorten
 from tenax.model.views import LimitAnswer, Queue
 from tenax.store.fleet import queues, workers
 

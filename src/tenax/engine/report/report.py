@@ -13,8 +13,8 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
 from tenax.engine.notifier import WorkerEffects, announce
+from tenax.engine.report.believed_reports import believed_reports
 from tenax.engine.slices import LARGE, TimeSlice
-from tenax.model.attempt.belief import believed_reports
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.changes import ItemAgain, Run, StepRow
 from tenax.model.decision import Verdict

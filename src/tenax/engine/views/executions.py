@@ -25,7 +25,7 @@ from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
 from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step, left_out
-from tenax.model.parse.findings import suggest
+from tenax.model.source.findings import suggest
 from tenax.model.state.execution import ExecutionState, apply, fold
 from tenax.model.state.fan_out import fan_out_status
 from tenax.model.views import ExecutionSummary, ItemInfo, Standing, Tree

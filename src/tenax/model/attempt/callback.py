@@ -20,7 +20,7 @@ from tenax.model.attempt.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, 
 from tenax.model.attempt.usage import read_usage
 from tenax.model.durations import parse_duration, parse_retry_after
 from tenax.model.json_text import json_fault
-from tenax.model.parse.findings import nearest, shorten
+from tenax.model.source.findings import nearest, shorten
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"

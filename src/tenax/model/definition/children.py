@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from tenax.model.definition.workflow import Step, Workflow
-from tenax.model.parse.findings import shorten, suggest
+from tenax.model.source.findings import shorten, suggest
 
 ChildKind = Literal["workflow", "file"]
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from tenax.model.attempt.outcome import Connection, FailureClass, ResultFile
 from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger, Verdict
-from tenax.model.parse.values import Value
+from tenax.model.values import Value
 
 Time = Annotated[datetime, Meta(tz=True)]
 

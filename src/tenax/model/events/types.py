@@ -10,7 +10,7 @@ from typing import ClassVar, get_args, get_type_hints
 from msgspec import UNSET, UnsetType
 
 from tenax.model.events import data as of
-from tenax.model.parse.values import Value
+from tenax.model.values import Value
 
 Number = int | None | UnsetType
 """The number of an item in its fan-out. Version 0.1 wrote null if there is no fan-out."""

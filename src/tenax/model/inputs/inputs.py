@@ -15,7 +15,7 @@ from tenax.model.definition.workflow import Input, Workflow
 from tenax.model.inputs.schema_cost import NotAtOnce, SchemaCost, cost_of, is_short, size_of, weight_of
 from tenax.model.inputs.schema_validator import validator_of
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
-from tenax.model.parse.findings import Findings, Path, describe_mismatch, format_path, shorten, suggest
+from tenax.model.source.findings import Findings, Path, describe_mismatch, format_path, shorten, suggest
 
 MAX_INPUTS = 500  # inputs of one workflow  # inputs of one workflow
 _PATH: Path = ("input",)

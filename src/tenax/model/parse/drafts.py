@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE, DEFAULT_TIMEOUT, Step
-from tenax.model.parse.findings import Path
 from tenax.model.policy import Patch
+from tenax.model.source.findings import Path
 
 
 @dataclass(frozen=True, slots=True)

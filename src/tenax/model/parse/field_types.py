@@ -8,8 +8,8 @@ from typing import Any
 
 from tenax.model.durations import parse_duration
 from tenax.model.names import MAX_NAME, name_fault
-from tenax.model.parse.findings import shorten
 from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadWritten, Written, faults
+from tenax.model.source.findings import shorten
 
 _NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs; write it out"
 DURATION_PATTERN = r"^\s*([0-9]+(\.[0-9]+)?|([0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d)\s*)+)\s*$"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tenax.model.definition.workflow import Step
 from tenax.model.parse.cycles import find_cycles, show_cycle
 from tenax.model.parse.drafts import Reference, StepDraft
-from tenax.model.parse.findings import Findings, shorten, suggest
+from tenax.model.source.findings import Findings, shorten, suggest
 
 _Needs = dict[str, dict[str, None]]
 """Dictionaries for their order: what a step needs by itself comes first, then whose `next` names it."""

@@ -14,12 +14,12 @@ from typing import Any
 from tenax.model.definition.workflow import Workflow
 from tenax.model.inputs.inputs import Limits, check_input, read_inputs
 from tenax.model.parse.drafts import StepDefaults, StepDraft
-from tenax.model.parse.findings import Findings, Path
 from tenax.model.parse.links import link_steps
 from tenax.model.parse.shape import read_mapping
 from tenax.model.parse.steps import read_defaults, read_step
 from tenax.model.parse.workflow_file import WorkflowFile
-from tenax.model.parse.yaml_source import read_source
+from tenax.model.source.findings import Findings, Path
+from tenax.model.source.yaml_source import read_source
 
 __all__ = [
     "Draft",

@@ -17,7 +17,6 @@ from tenax.model.attempt.reasons import REASONS, is_known_reason, known_names
 from tenax.model.definition.vary import override_text
 from tenax.model.durations import parse_duration
 from tenax.model.parse.field_types import DURATION_PATTERN, FLAG, TEXT_SCHEMA, is_number, is_whole
-from tenax.model.parse.findings import NOT_YET, Path, format_path, found_in_words, nearest, suggest_or_list
 from tenax.model.parse.shape import (
     JsonSchema,
     Mismatch,
@@ -32,6 +31,7 @@ from tenax.model.parse.shape import (
     read_shape,
 )
 from tenax.model.policy import Backoff, Patch, Policy
+from tenax.model.source.findings import NOT_YET, Path, format_path, found_in_words, nearest, suggest_or_list
 
 __all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "parse_retry", "retry_of_settings"]
 

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
-from tenax.model.parse.findings import MOST_FINDINGS, Findings, Path, shorten, suggest
+from tenax.model.source.findings import MOST_FINDINGS, Findings, Path, shorten, suggest
 
 JsonSchema = dict[str, Any]
 ShapeType = TypeVar("ShapeType", bound="Shape")

@@ -31,7 +31,6 @@ from tenax.model.parse.field_types import (
     text,
     whole,
 )
-from tenax.model.parse.findings import shorten
 from tenax.model.parse.retry_fields import RETRY
 from tenax.model.parse.shape import (
     JsonSchema,
@@ -45,6 +44,7 @@ from tenax.model.parse.shape import (
     faults,
     only_with,
 )
+from tenax.model.source.findings import shorten
 
 MOST_PARALLEL = 1_000_000
 MOST_POLLS = 1_000_000_000

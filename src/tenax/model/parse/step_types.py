@@ -29,7 +29,6 @@ from tenax.model.parse.field_types import (
     text,
     text_mapping,
 )
-from tenax.model.parse.findings import NOT_YET, nearest, shorten
 from tenax.model.parse.shape import (
     Mismatch,
     Read,
@@ -43,6 +42,7 @@ from tenax.model.parse.shape import (
     faults,
     names_of,
 )
+from tenax.model.source.findings import NOT_YET, nearest, shorten
 from tenax.model.times import parse_time
 
 LATER_TYPES = ("agent", "pod")

@@ -20,7 +20,6 @@ from tenax.model.definition.workflow import (
     Until,
 )
 from tenax.model.parse.drafts import Reference, StepDefaults, StepDraft
-from tenax.model.parse.findings import Findings, Path
 from tenax.model.parse.overrides import read_override
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.shape import read_mapping
@@ -38,6 +37,7 @@ from tenax.model.parse.workflow_file import (
     keys_of_types,
 )
 from tenax.model.policy import Patch
+from tenax.model.source.findings import Findings, Path
 
 _MOST_RETRY_VALUES = 2_000
 """In one `retry`: far beyond what anyone writes, and little enough to look through at once."""

@@ -17,7 +17,6 @@ from tenax.model.definition.workflow import (
 from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
-from tenax.model.parse.findings import NOT_YET, shorten, suggest
 from tenax.model.parse.retry_fields import RETRY, RetryFields
 from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadApart, Shape, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
@@ -32,6 +31,7 @@ from tenax.model.parse.step_types import (
     SleepKeys,
     WaitKeys,
 )
+from tenax.model.source.findings import NOT_YET, shorten, suggest
 
 LATER_STEP_KEYS = ("budget",)
 COMPENSATE_TYPES: tuple[StepType, ...] = tuple(name for name in STEP_TYPES if name not in SERVER_TYPES)

@@ -14,7 +14,7 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from jinja2.parser import Parser
 
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
-from tenax.model.parse.findings import suggest_or_list
+from tenax.model.source.findings import suggest_or_list
 from tenax.policy.expressions.closures import (
     Compute,
     Scope,

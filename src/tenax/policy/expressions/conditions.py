@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from tenax.model.attempt.outcome import Failure, Outcome
-from tenax.model.parse.findings import shorten, suggest
+from tenax.model.source.findings import shorten, suggest
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.expressions.exception_name import exception_of
 from tenax.policy.expressions.meter import Meter

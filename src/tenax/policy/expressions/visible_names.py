@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
-from tenax.model.parse.findings import Path, shorten, suggest
+from tenax.model.source.findings import Path, shorten, suggest
 from tenax.policy.expressions.compiler import ExpressionError, compile_expression
 from tenax.policy.expressions.conditions import strip_braces
 from tenax.policy.expressions.templates import (

@@ -10,7 +10,7 @@ import msgspec
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
-from tenax.model.parse.findings import suggest
+from tenax.model.source.findings import suggest
 from tenax.server.problems import InvalidRequest, UnsupportedBody
 from tenax.server.services import engine
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration, parse_since
-from tenax.model.parse.findings import nearest
+from tenax.model.source.findings import nearest
 from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.store.fleet.tokens import LARGEST_ID
 

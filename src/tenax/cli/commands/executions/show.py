@@ -14,7 +14,7 @@ from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import console, print_json
 from tenax.cli.output import show as show_
 from tenax.errors import NotFound, UsageError
-from tenax.model.parse.findings import shorten, suggest
+from tenax.model.source.findings import shorten, suggest
 
 
 def show(

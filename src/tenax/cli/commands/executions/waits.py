@@ -15,7 +15,7 @@ from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.input.inputs import parse_json
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
-from tenax.model.parse.findings import shorten, suggest_or_list
+from tenax.model.source.findings import shorten, suggest_or_list
 
 WaitingStep = Annotated[str, Parameter(name="STEP", help="The step that waits.")]
 Item = Annotated[int | None, Parameter(help="The item of its fan-out, from 0.")]

@@ -14,8 +14,8 @@ from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.parse.findings import nearest, shorten, suggest
 from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND, QueueLimits, rate_words, usual_burst
+from tenax.model.source.findings import nearest, shorten, suggest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

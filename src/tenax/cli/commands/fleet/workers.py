@@ -13,7 +13,7 @@ from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.parse.findings import shorten, suggest
+from tenax.model.source.findings import shorten, suggest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

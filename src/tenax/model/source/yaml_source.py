@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from tenax.errors import Finding, InvalidDefinition
-from tenax.model.parse.findings import Path
-from tenax.model.parse.yaml_builder import MAX_BYTES, Builder, Node
+from tenax.model.source.findings import Path
+from tenax.model.source.yaml_builder import MAX_BYTES, Builder, Node
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import yaml
 
 from tenax.errors import Finding, InvalidDefinition
-from tenax.model.parse.findings import MOST_FINDINGS, Path, format_path, more_to_come, shorten
-from tenax.model.parse.yaml_scalars import TEXT_TAG, read_scalar, refuse_tag
+from tenax.model.source.findings import MOST_FINDINGS, Path, format_path, more_to_come, shorten
+from tenax.model.source.yaml_scalars import TEXT_TAG, read_scalar, refuse_tag
 
 MAX_BYTES = 8 * 1024 * 1024
 """Of the text; and of all texts in it once aliases are expanded."""
