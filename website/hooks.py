@@ -22,7 +22,7 @@ ROOT_PAGES = {
 }
 """Pages of the root, and their names on the site."""
 SHIM = Path(__file__).parent / "vendor/iframe-worker/shim.js"
-SHIM_ELSEWHERE = "https://unpkg.com/iframe-worker/shim"
+SHIM_ELSEWHERE = re.compile(r"https://[a-z.]+/iframe-worker/shim")
 SHIM_HERE = "assets/vendor/iframe-worker.js"
 LANGUAGES = {".py": "python", ".sql": "sql", ".yaml": "yaml", ".toml": "toml", ".in": "text"}
 
@@ -60,13 +60,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """Lets pages load the shim of the search from the site itself."""
-    return output.replace(SHIM_ELSEWHERE, get_relative_url(SHIM_HERE, page.url))
+    return SHIM_ELSEWHERE.sub(get_relative_url(SHIM_HERE, page.url), output)
 
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
     """Does the same for pages that the theme makes by itself, such as 404.html."""
     return (
-        output_content.replace(SHIM_ELSEWHERE, f"/{SHIM_HERE}")
+        SHIM_ELSEWHERE.sub(f"/{SHIM_HERE}", output_content)
         if template_name.endswith(".html")
         else output_content
     )
