@@ -154,6 +154,23 @@ def test_a_claim_begins_with_what_is_known(state, queues, now, source):
     assert begin_claim(state, queues, 10, now).source is source
 
 
+@pytest.mark.parametrize("known", [QueueKnowledge.DRAINED, QueueKnowledge.SNAPSHOT])
+def test_a_claim_picks_nothing_of_a_queue_that_it_was_not_made_for(known):
+    """The snapshot was read for workers of both queues. A worker of one must not get items of the other."""
+    seen = snapshot(level(new=1.0, queue="other"), level(new=1.0), queues=frozenset({"q", "other"}))
+    state = ClaimState(known, seen)
+    pick = next_query(state, begin_claim(state, QUEUES, 10, 0.05))
+    assert isinstance(pick, Pick)
+    assert {share.queue for share in pick.shares} == {"q"}
+
+
+@pytest.mark.parametrize("known", [QueueKnowledge.DRAINED, QueueKnowledge.SNAPSHOT])
+def test_a_claim_for_a_queue_that_had_nothing_reads_it(known):
+    seen = snapshot(level(new=1.0, queue="other"), queues=frozenset({"q", "other"}))
+    state = ClaimState(known, seen)
+    assert next_query(state, begin_claim(state, QUEUES, 10, 0.05)) is Query.LOOK
+
+
 @pytest.mark.parametrize(
     ("source", "seen", "taken", "was_filled", "query"),
     [

@@ -63,6 +63,14 @@ class QueueSnapshot:
     levels: tuple[LevelSnapshot, ...] = ()
     """The levels that have ready items."""
 
+    def of(self, queues: frozenset[str]) -> QueueSnapshot:
+        """Returns the snapshot of these queues alone: a claim picks items by every level that its snapshot has."""
+        if self.queues == queues:
+            return self
+        return replace(
+            self, queues=queues, levels=tuple(level for level in self.levels if level.queue in queues)
+        )
+
     @property
     def unrestricted(self) -> list[LevelSnapshot]:
         """The levels with unrestricted items, the longest waiting first."""
@@ -139,9 +147,9 @@ class ClaimState:
     has happened."""
 
     def fresh_snapshot(self, queues: frozenset[str], now: float) -> QueueSnapshot | None:
-        """Returns the snapshot if it is new enough and covers these queues."""
+        """Returns the snapshot of these queues if it is new enough and covers them."""
         is_fresh = self.known is QueueKnowledge.SNAPSHOT and now - self.snapshot.at < SNAPSHOT_SECONDS
-        return self.snapshot if is_fresh and self.snapshot.queues >= queues else None
+        return self.snapshot.of(queues) if is_fresh and self.snapshot.queues >= queues else None
 
 
 class SnapshotSource(Enum):
@@ -186,10 +194,12 @@ class Claim:
 
 
 def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: float) -> Claim:
-    if state.snapshot.is_simple and state.known is QueueKnowledge.DRAINED and state.snapshot.queues >= queues:
-        return Claim(queues, slots, SnapshotSource.GUESS, state.snapshot)
+    if state.known is QueueKnowledge.DRAINED and state.snapshot.queues >= queues:
+        drained = state.snapshot.of(queues)
+        if drained.levels and drained.is_simple:
+            return Claim(queues, slots, SnapshotSource.GUESS, drained)
     fresh = state.fresh_snapshot(queues, now)
-    if fresh is not None and fresh.is_simple:
+    if fresh is not None and fresh.levels and fresh.is_simple:
         return Claim(queues, slots, SnapshotSource.MEMORY, fresh)
     return Claim(queues, slots)
 
