@@ -12,6 +12,7 @@ import orjson
 
 from tenax.credentials.private_variables import without_private
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.json_text import encode
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors import RESULT_LIMIT
@@ -75,12 +76,20 @@ class ProcessExecutor:
 def _argv(command: Any) -> list[str]:
     if isinstance(command, str):
         return ["/bin/sh", "-c", command]
-    return [str(part) for part in command]
+    return [_word(part) for part in command]
+
+
+def _word(value: Any) -> str:
+    """Returns a value as one word, as the templates of a text for the shell do: lists, mappings, true and false as JSON,
+    and null as an empty word."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else encode(value)
 
 
 def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
     inherited = without_private(os.environ)
-    own = {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
+    own = {name: _word(value) for name, value in (assignment.spec.get("env") or {}).items()}
     # A worker that itself runs in a process step must not pass on the variables of that step.
     env = {name: value for name, value in inherited.items() if name not in _OPTIONAL} | own
     if assignment.item is not None:
