@@ -99,9 +99,9 @@ class EmbeddedPostgres:
                 and self._still_held()
                 and _is_watched(place)
                 and (data := place.data)
-                and postmaster.is_ready(data)
+                and (server := postmaster.is_ready(data))
             ):
-                return _url_of(data)
+                return _url_of(server)
             return self.acquire()
 
     def look_after(self) -> None:
@@ -124,14 +124,14 @@ class EmbeddedPostgres:
         with self._in_plain_words():
             place = existing_place(self.home)
             data = next(reversed(postmaster.data_folders(place)), None)
-            ready = data is not None and postmaster.is_ready(data) is not None
+            server = postmaster.is_ready(data) if data is not None else None
             return EmbeddedStatus(
                 place=place,
                 data=data,
                 major=int(data.name) if data else None,
                 pid=postmaster.postmaster_of(data) if data else None,
-                ready=ready,
-                url=_url_of(data) if data and ready else None,
+                ready=server is not None,
+                url=None if server is None else _url_of(server),
             )
 
     def __enter__(self) -> Self:
@@ -148,7 +148,11 @@ class EmbeddedPostgres:
             self._users = _lock(place, postmaster.USERS_LOCK, fcntl.LOCK_SH)
         # The watcher comes first: this process may be killed while the server starts.
         _ensure_watcher(place)
-        return _url_of(self._bring_up(place))
+        data = self._bring_up(place)
+        server = postmaster.read_lock_file(data)
+        if server is None:
+            raise Unreachable(f"PostgreSQL in {data} stopped a moment ago", remedy="try again")
+        return _url_of(server)
 
     def _still_held(self) -> bool:
         """Returns whether the hold is still valid. It is not if the home was removed: a lock on a deleted file does not
@@ -193,10 +197,7 @@ class EmbeddedPostgres:
             ) from error
 
 
-def _url_of(data: Path) -> str:
-    server = postmaster.read_lock_file(data)
-    if server is None:
-        raise Unreachable(f"PostgreSQL in {data} stopped a moment ago", remedy="try again")
+def _url_of(server: postmaster.LockFile) -> str:
     return f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(server.socket_folder))}"
 
 
