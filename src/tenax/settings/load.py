@@ -74,10 +74,16 @@ def _validated(sources: Sequence[Source], wrong: Wrong) -> Settings:
         settings = LoadedSettings(**read)
     except ValidationError as error:
         written = _written(sources)
-        for one in error.errors(include_url=False):
-            name = str(one["loc"][0])
-            if name in written:  # else it follows from another one that is wrong
-                wrong.add(f"{written[name].source}: {_expected(one)}")
+        faults = [(str(one["loc"][0]), _expected(one)) for one in error.errors(include_url=False)]
+        for name, expected in faults:
+            if name in written:
+                wrong.add(f"{written[name].source}: {expected}")
+        wrong.refuse()
+        for (
+            name,
+            expected,
+        ) in faults:  # every value that was written is good, but one that follows from them is not
+            wrong.add(f"{name}, which follows from other settings: {expected}; set {name} too")
         wrong.refuse()
         raise
     wrong.refuse()
