@@ -102,18 +102,26 @@ class Body(Generic[T]):
         return sorted({name for one in components.values() for name in one.get("properties", ())})
 
     def _with_key(self, raw: Any, place: str, error: str) -> str:
-        """Names the key of the entry that is wrong, where msgspec only says that it is one of them."""
+        """Names the key of the entry that is wrong, where msgspec only says that it is one of them.
+
+        Each step halves the entries that it may be, so that a large table needs few of them.
+        """
         before, _, after = place.partition("[...]")
         table = _at(raw, before)
-        for key, value in list(table.items()):
+        entries = list(table.items())
+        while len(entries) > 1:
+            half = entries[: len(entries) // 2]
             table.clear()
-            table[key] = value
-            try:
-                msgspec.convert(raw, self.type)
-            except msgspec.ValidationError as again:
-                if str(again) == error:
-                    return f"{before}.{key}{after}"
-        return place
+            table.update(half)
+            entries = half if self._fails_by(raw, error) else entries[len(half) :]
+        return f"{before}.{entries[0][0]}{after}"
+
+    def _fails_by(self, raw: Any, error: str) -> bool:
+        try:
+            msgspec.convert(raw, self.type)
+        except msgspec.ValidationError as again:
+            return str(again) == error
+        return False
 
 
 def _at(value: Any, place: str) -> Any:
