@@ -93,6 +93,8 @@ def _curve(decision: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     jittered, cap = format_duration(parts["jittered"]), format_duration(parts["cap"])
     roll = f"the draw was {parts['roll']:.3f}"
     failures = f"{parts['n']} counted failure{'s' if parts['n'] != 1 else ''}"
+    if not decision["after"]["counted"]:
+        failures = "a first failure, though none has counted yet"
     if parts["backoff"] == "decorrelated":
         previous = decision["before"].get("previous_delay")
         grown = (
