@@ -107,8 +107,8 @@ class Engine:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
             self.server_steps.close()
+            await self.dispatcher.close()  # its last answers may need the reader processes
             self.context.reading.reader_processes.close()
-            await self.dispatcher.close()
 
     async def prepare(self) -> None:
         """Loads and repairs what the first verb needs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
 from typing import Generic, TypeVar, cast
 
 from tenax.errors import TenaxError
@@ -35,7 +36,8 @@ class GroupCommit(Generic[Question, Answer]):
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         self._waiting.append((questions, future))
         if not self._drainers or (len(self._drainers) < self._at_once and self._is_full()):
-            drainer = asyncio.create_task(self._drain())
+            # A context of its own: a batch is not the work of the caller that happened to come first.
+            drainer = asyncio.create_task(self._drain(), context=Context())
             self._drainers.add(drainer)
             drainer.add_done_callback(self._drainers.discard)
         return await future

@@ -39,14 +39,15 @@ def load_settings_aside(flags: Mapping[str, Any]) -> Settings:
 
 
 def _answer(writing: int, flags: Mapping[str, Any]) -> None:
-    """Writes the settings, or the error, and ends the child: nothing of the parent must run in it twice."""
+    """Writes the settings, or the error, and ends the child: nothing of the parent must run in it twice, whatever
+    happens."""
     try:
         from tenax.settings.load import load_settings
 
-        found: Any = load_settings(flags).model_dump()
-    except Exception as error:  # noqa: BLE001 - it is raised in the parent
-        found = error
-    try:
+        try:
+            found: Any = load_settings(flags).model_dump()
+        except Exception as error:  # noqa: BLE001 - it is raised in the parent
+            found = error
         with os.fdopen(writing, "wb") as pipe:
             pickle.dump(found, pipe)
     finally:

@@ -26,6 +26,8 @@ REST = 0.001
 """Seconds between two slices if several wait. The database's answers arrive meanwhile."""
 LONGEST_WAIT = 0.005
 """Seconds for which urgent work may delay the next slice."""
+LONGEST_DELAY = 0.05
+"""Seconds that the oldest long work waits for its slice before urgent work delays it no more. It may hold locks."""
 
 
 class _Line:
@@ -34,7 +36,8 @@ class _Line:
     __slots__ = ("_is_moving", "_waiting", "urgent")
 
     def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
+        """With the time since which each waits."""
         self._is_moving = False
         self.urgent = 0
         """Urgent work under way, which should not wait for a slice."""
@@ -50,7 +53,7 @@ class _Line:
     async def wait(self) -> None:
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
-        self._waiting.append(turn)
+        self._waiting.append((turn, perf_counter()))
         if not self._is_moving:
             self._is_moving = True
             loop.call_soon(self._go_round, ROUNDS_BETWEEN)
@@ -63,17 +66,20 @@ class _Line:
         if rounds > 1:
             loop.call_soon(self._go_round, rounds - 1)
             return
-        if self.urgent and waited < LONGEST_WAIT:
+        if self.urgent and waited < LONGEST_WAIT and not self._has_waited_long():
             loop.call_later(REST, self._go_round, 1, waited + REST)
             return
         while self._waiting:
-            turn = self._waiting.popleft()
+            turn, _ = self._waiting.popleft()
             if not turn.done():  # otherwise it was cancelled meanwhile
                 turn.set_result(None)
                 break
         self._is_moving = bool(self._waiting)
         if self._is_moving:
             loop.call_later(REST, self._go_round, ROUNDS_BETWEEN)
+
+    def _has_waited_long(self) -> bool:
+        return bool(self._waiting) and perf_counter() - self._waiting[0][1] > LONGEST_DELAY
 
 
 _lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()

@@ -80,7 +80,9 @@ workflow:
 
 @pytest.fixture
 def tenax(command, database_url, tmp_path):
-    return lambda *arguments, **more: command(*arguments, TENAX_DATABASE_URL=database_url, **more)
+    """A command on the test's database. A busy machine is nothing that it tells of."""
+    given = {"TENAX_DATABASE_URL": database_url, "TENAX_OVERLOAD_LAG": "1m"}
+    return lambda *arguments, **more: command(*arguments, **given, **more)
 
 
 def test_a_small_fan_out(tenax, tmp_path):

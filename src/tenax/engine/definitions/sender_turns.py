@@ -49,9 +49,7 @@ class SenderTurns:
         try:
             yield
         finally:
-            self._taken[sender] -= 1
-            self._free += 1
-            self._hand_out()
+            self._give_back(sender)
 
     async def _take(self, sender: Sender) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -62,10 +60,13 @@ class SenderTurns:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():  # the sender was given a process and had not seen it yet
-                self._taken[sender] -= 1
-                self._free += 1
-                self._hand_out()
+                self._give_back(sender)
             raise
+
+    def _give_back(self, sender: Sender) -> None:
+        self._taken -= Counter([sender])  # a sender that has no process is forgotten
+        self._free += 1
+        self._hand_out()
 
     def _hand_out(self) -> None:
         """Gives each free process to the sender whose turn it is."""

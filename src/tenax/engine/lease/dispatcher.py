@@ -34,6 +34,10 @@ claim waits this long, because it would mostly find nothing."""
 
 OWN_CLAIMS_AT_ONCE = 2
 """Claims for executions with workers of their own that run at the same time. Each needs a session."""
+AGE_OF_LEASES = 1 / 3
+"""The part of a lease that may pass before its item is sent. No heartbeat extends it until then."""
+CLOSE_SECONDS = 10.0
+"""Seconds that a server which ends waits for answers under way."""
 _log = structlog.get_logger("tenax.lease")
 
 
@@ -65,10 +69,12 @@ class Dispatcher:
         self._claims = Claims(self.fleet, self.worker_speed, context.terms, ageing=context.settings.ageing)
         self._large = LargeInputs(context)
         self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
-        self._rounds = 0
-        """Number of times that work or a request has arrived."""
+        self._news = 0
+        """Number of times that something has happened which may make items ready or workers able."""
 
     def wake(self) -> None:
+        """Makes a claim soon, since items may be ready."""
+        self._news += 1
         self._wake.set()
 
     def look_anew(self) -> None:
@@ -165,14 +171,24 @@ class Dispatcher:
             self._uncertain.append((waiting.request.worker, waiting.request.grant))
             if not waiting.granted.done():
                 waiting.granted.set_result([])
-        self._wake.set()
+        self.wake()
 
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)
 
     async def close(self) -> None:
-        """Releases the leases of callers that have gone or may have gone. Call it after the last claim."""
-        await self.finish_answers()
+        """Releases the leases of callers that have gone or may have gone. Call it after the last claim.
+
+        Claims for single executions that hang on the database are ended, and release what they have leased.
+        """
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.finish_answers()
+        except TimeoutError:
+            hanging = tuple(self._background)
+            for task in hanging:
+                task.cancel()
+            await asyncio.wait(hanging)
         with contextlib.suppress(Unreachable):
             await self._release_uncertain()
 
@@ -185,7 +201,6 @@ class Dispatcher:
     async def _claim_if_asked(self) -> int:
         if not self._waiting:
             self._claims.note_news()  # no claim has handled the news yet: the next request will
-            self._rounds += 1
             return 0
         asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
@@ -199,7 +214,6 @@ class Dispatcher:
         progress of the first."""
         taken, self._waiting = self._waiting, []
         self._claims.note_news()
-        self._rounds += 1
         try:
             silent = await self.heard_workers.silent(waiting.request.worker for waiting in taken)
             await self._release_uncertain()
@@ -218,14 +232,14 @@ class Dispatcher:
 
     async def _serve_own(self, party: list[WaitingRequest]) -> None:
         """Makes a claim for the workers of one execution. No other request waits for it."""
-        progress, rounds = 0, self._rounds
+        progress, news = 0, self._news
         try:
             async with self._own_at_once:
                 if staying := [waiting for waiting in party if not waiting.granted.done()]:
                     progress = await self._serve(staying)
         finally:
             self._wait_again(party)
-            if progress or self._rounds != rounds:  # there may be more items, or there was news meanwhile
+            if progress or self._news != news:  # there may be more items
                 self._wake.set()
 
     def _wait_again(self, taken: Sequence[WaitingRequest]) -> None:
@@ -316,15 +330,29 @@ class Dispatcher:
             self._finish(waiting, own, assignments, broken)
 
     async def _answer_large(self, waiting: WaitingRequest, own: Sequence[LeasedItem]) -> None:
-        """Answers a request with as many of its items as fit into an answer, and releases the others."""
+        """Answers a request with as many of its items as fit into an answer, and releases the others.
+
+        The items are released if the caller has gone, or if their leases are old before their turn comes: no heartbeat
+        extends them yet.
+        """
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        oldest = self._context.settings.lease * AGE_OF_LEASES
+
+        def wanted() -> bool:
+            return not waiting.granted.done() and loop.time() - begun < oldest
+
         try:
-            rendered = await self._large.render(own)
+            rendered = await self._large.render(own, wanted)
+            if rendered is not None and rendered.left:  # before the answer: the worker never hears of these
+                await self._release([_without_room(item) for item in rendered.left])
         except Exception:  # raised again: the leased items never reached the worker
             self.give_up([waiting])
             raise
+        if rendered is None:
+            self.give_up([waiting])
+            return
         self._finish(waiting, own[: len(own) - len(rendered.left)], rendered.assignments, rendered.broken)
-        if rendered.left:
-            await self._release([_without_room(item) for item in rendered.left])
 
     def _finish(
         self,
@@ -340,13 +368,20 @@ class Dispatcher:
             if not waiting.granted.done():
                 waiting.served = False
                 self._wait_again([waiting])
-                self._wake.set()
+                self.wake()
 
     def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
         if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
-            self._later(self._release_grants(waiting.request.worker, [waiting.request.grant]))
+            self._later(self._release_unanswered(waiting.request))
         elif assignments:
             waiting.granted.set_result(assignments)
+
+    async def _release_unanswered(self, request: LeaseRequest) -> None:
+        try:
+            await self._release_grants(request.worker, [request.grant])
+        except Unreachable:  # a later claim tries it again
+            self._uncertain.append((request.worker, request.grant))
+            raise
 
     async def _claim(
         self, requests: Sequence[LeaseRequest]
@@ -365,7 +400,7 @@ class Dispatcher:
         """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier timer."""
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self.wake)
 
     def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
         """Tells the timers when the first of these leases or timeouts may expire."""

@@ -4,7 +4,7 @@ limited."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tenax.engine.context import EngineContext
@@ -50,9 +50,12 @@ class LargeInputs:
         most = [min(one.slots, self._fitted.get(one.worker, one.slots)) for one in requests]
         return [replace(one, slots=slots) for one, slots in zip(requests, most, strict=True)]
 
-    async def render(self, items: Sequence[LeasedItem]) -> RenderedAnswer:
-        """Renders the items of one request: as many as fit into its answer, and at least one."""
+    async def render(self, items: Sequence[LeasedItem], wanted: Callable[[], bool]) -> RenderedAnswer | None:
+        """Renders the items of one request: as many as fit into its answer, and at least one. Returns None if nobody
+        wants the answer when its turn comes."""
         async with self._at_once:
+            if not wanted():
+                return None
             rendered, size, together, time_slice = RenderedAnswer(), 0, 1, TimeSlice()
             rest = list(items)
             while rest and size < MAX_ANSWER:
