@@ -332,6 +332,13 @@ def test_unhealthy_is_no_better_than_degraded(tmp_path, env, words):
     assert "set both TENAX_DEGRADED_" in caught.value.remedy
 
 
+def test_a_lease_too_short_for_any_heartbeat_is_refused_with_the_one_that_follows_from_it(tmp_path):
+    with pytest.raises(
+        UsageError, match="heartbeat, which follows from other settings: expected a duration above zero"
+    ):
+        load_settings({"home": tmp_path}, env={"TENAX_LEASE": f"0.{'0' * 323}5"})
+
+
 def test_unhealthy_may_begin_where_degraded_does(tmp_path):
     settings = load(tmp_path, near="degraded_failures = 4\nunhealthy_failures = 4\nunhealthy_rate = 0.3")
     assert (settings.degraded_failures, settings.unhealthy_failures) == (4, 4)

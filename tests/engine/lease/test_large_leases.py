@@ -9,9 +9,11 @@ from uuid import uuid4
 import pytest
 from support.hand import Hand
 
+from tenax.engine.lease import dispatcher as dispatching
 from tenax.engine.lease import large_inputs, render_inputs
 from tenax.engine.lease.full_claim import Claimed, FullClaim
 from tenax.engine.lease.render_inputs import InputRenderer
+from tenax.errors import Unreachable
 from tenax.model.wire import LeaseRequest, Submission
 
 READS_INPUT = """
@@ -130,3 +132,62 @@ async def test_news_that_come_while_the_claim_of_one_execution_goes_on_are_not_m
         assert [one.execution_id for one in await asked] == [own]
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def at_rest(dispatcher: dispatching.Dispatcher) -> None:
+    """Waits until no claim is under way or wanted, for many turns of the loop."""
+    turns = 0
+    async with asyncio.timeout(10):
+        while turns < 200:
+            await asyncio.sleep(0)
+            busy = dispatcher._wake.is_set() or dispatcher._background
+            turns = 0 if busy else turns + 1
+
+
+async def test_claims_of_single_executions_do_not_keep_each_other_awake(hand):
+    """Nothing is ready for any of the five workers. Each piece of news makes them look once more, and then all rest."""
+    ids = [await hand.submit(READS_INPUT, input={"x": 1}) for _ in range(5)]
+    for id_ in ids:
+        [_] = await hand.lease(f"own-{id_}", slots=1, execution_id=id_)
+    dispatcher = hand.engine.dispatcher
+    running = asyncio.create_task(dispatcher.run())
+    requests = [
+        LeaseRequest(f"own-{id_}", str(uuid4()), 1, ("python",), wait=60.0, execution_id=id_) for id_ in ids
+    ]
+    asked = [asyncio.create_task(dispatcher.lease(request)) for request in requests]
+    await at_rest(dispatcher)
+    for n in range(1, 30):  # news at many moments of the claims that they cause
+        dispatcher.wake()
+        for _ in range(5 * n):
+            await asyncio.sleep(0)
+    await at_rest(dispatcher)
+    assert not any(task.done() for task in asked)
+    for task in (running, *asked):
+        task.cancel()
+    await asyncio.gather(running, *asked, return_exceptions=True)
+
+
+async def test_items_without_room_that_cannot_be_released_go_back_with_the_whole_answer(hand, monkeypatch):
+    await submitted(hand, 10)
+    dispatcher = hand.engine.dispatcher
+
+    async def away(_: Any) -> None:
+        raise Unreachable("the database is away")
+
+    monkeypatch.setattr(dispatcher, "_release", away)
+    assert await hand.lease(slots=10) == []
+    await finish(hand)
+    await dispatcher._release_uncertain()
+    rows = await hand.sql("select state, ledger from tenax.item")
+    assert [tuple(row) for row in rows] == [("queued", None)] * 10
+
+
+async def test_an_answer_whose_leases_are_old_is_not_sent(hand, monkeypatch):
+    """No heartbeat extends the leases of items that wait to be rendered."""
+    monkeypatch.setattr(dispatching, "AGE_OF_LEASES", 0.0)
+    await submitted(hand, 2)
+    assert await hand.lease(slots=2) == []
+    await finish(hand)
+    await hand.engine.dispatcher._release_uncertain()
+    rows = await hand.sql("select state from tenax.item")
+    assert [row["state"] for row in rows] == ["queued", "queued"]

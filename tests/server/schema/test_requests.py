@@ -48,6 +48,11 @@ def problem_of(answer: Any) -> dict[str, Any]:
         ("/v1/executions", {"source": SOURCE, "files": {"a.yaml": 5}}, "files.a.yaml"),
         (
             "/v1/executions",
+            {"source": SOURCE, "files": {f"{n}.yaml": 5 if n == 617 else "" for n in range(1000)}},
+            "files.617.yaml",
+        ),
+        (
+            "/v1/executions",
             {"source": SOURCE, "files": {f"{n}.yaml": "" for n in range(1001)}},
             "at most 1000",
         ),

@@ -28,6 +28,9 @@ from tenax.worker.processes.processes import STDERR_TAIL, STDOUT_LIMIT
         ("echo '{\"a\": 1}'", {"a": 1}),
         ("true", None),
         (["echo", "two words"], "two words"),
+        (["echo", [1, None, "x"]], [1, None, "x"]),
+        (["echo", {"name": "Grace", "ok": True}], {"name": "Grace", "ok": True}),
+        (["printf", "%s,%s,%s,%s", True, None, 1.5, "é"], "true,,1.5,é"),
         ("echo '{\"rows\": 5}' > $TENAX_RESULT_FILE", {"rows": 5}),
         ('echo \'{"status": "completed", "output": [1]}\' > $TENAX_RESULT_FILE; echo noise', [1]),
         ('echo \'{"status": "completed", "output": 2}\' > $TENAX_RESULT_FILE; exit 3', 2),
@@ -46,6 +49,12 @@ from tenax.worker.processes.processes import STDERR_TAIL, STDOUT_LIMIT
 def test_success(run, command, result):
     outcome = run("process", {"command": command})
     assert (outcome.status, outcome.result) == ("succeeded", result)
+
+
+def test_variables_have_lists_and_mappings_as_json(run):
+    env = {"ROWS": [1, None], "SURE": True, "NONE": None, "TEXT": "as it is"}
+    outcome = run("process", {"command": 'echo "$ROWS|$SURE|$NONE|$TEXT"', "env": env})
+    assert outcome.result == "[1,null]|true||as it is"
 
 
 @pytest.mark.parametrize("where", ["", " > $TENAX_RESULT_FILE"])
