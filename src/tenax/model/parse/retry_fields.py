@@ -81,7 +81,7 @@ def _condition(value: Any) -> str:
 def _backoff(value: Any) -> str:
     if not isinstance(value, str) or value not in _BACKOFFS:
         hint = suggest_or_list(value if isinstance(value, str) else "", _BACKOFFS)
-        raise ValueError(f"unknown backoff {found_in_words(value)}{hint}")
+        raise ValueError(f"unknown backoff `{str(value)[:40]}`{hint}")
     return value
 
 
