@@ -229,8 +229,8 @@ async def test_one_that_cannot_be_rendered_fails_and_the_rest_still_run(hand):
     assert source != CHAIN
     id_ = await failed_at_d(hand, source)
     assert await hand.lease() == []
-    while hand.engine.dispatcher._background:
-        await next(iter(hand.engine.dispatcher._background))
+    while hand.engine.dispatcher._background.tasks:
+        await next(iter(hand.engine.dispatcher._background.tasks))
     assert await undo_all(hand) == ["b", "a"]
     [failed] = await hand.data_of(id_, "compensation_failed")
     assert failed["failure"]["reason"] == "template_error"

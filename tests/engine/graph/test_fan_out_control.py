@@ -199,8 +199,8 @@ async def test_an_item_whose_inputs_cannot_be_rendered_fails_alone(hand):
     id_, one = await hand.start(fan([{"n": 1}, {}], parallelism=2, tolerate=1, args={"x": "{{ item.n }}"}))
     assert one.item == 0
     await hand.succeed(one, "fine")
-    while hand.engine.dispatcher._background:
-        await next(iter(hand.engine.dispatcher._background))
+    while hand.engine.dispatcher._background.tasks:
+        await next(iter(hand.engine.dispatcher._background.tasks))
     execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"each": ["fine", None]})
     [failed] = execution["steps"]["each"]["failures"]

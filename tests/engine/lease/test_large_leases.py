@@ -140,7 +140,7 @@ async def at_rest(dispatcher: dispatching.Dispatcher) -> None:
     async with asyncio.timeout(10):
         while turns < 200:
             await asyncio.sleep(0)
-            busy = dispatcher._wake.is_set() or dispatcher._background
+            busy = dispatcher._wake.is_set() or dispatcher._background.tasks
             turns = 0 if busy else turns + 1
 
 

@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-import structlog
-
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
+from tenax.engine.lease.background_work import BackgroundWork
 from tenax.engine.lease.claim import Claims
 from tenax.engine.lease.full_claim import Claimed
 from tenax.engine.lease.heard_workers import HeardWorkers
-from tenax.engine.lease.large_inputs import LargeInputs
+from tenax.engine.lease.large_inputs import LargeInputs, without_room
 from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.engine.lease.waiting_requests import Reserved, WaitingRequest, by_execution, share_out
 from tenax.engine.lease.worker_speed import WorkerSpeed
@@ -38,7 +37,6 @@ AGE_OF_LEASES = 1 / 3
 """The part of a lease that may pass before its item is sent. No heartbeat extends it until then."""
 CLOSE_SECONDS = 10.0
 """Seconds that a server which ends waits for answers under way."""
-_log = structlog.get_logger("tenax.lease")
 
 
 class Dispatcher:
@@ -62,7 +60,7 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._uncertain: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
-        self._background: set[asyncio.Task[Any]] = set()
+        self._background = BackgroundWork()
         self.heard_workers = HeardWorkers(context, self.wake)
         self.fleet = Fleet(context)
         self.worker_speed = WorkerSpeed()
@@ -181,22 +179,13 @@ class Dispatcher:
 
         Claims for single executions that hang on the database are ended, and release what they have leased.
         """
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self.finish_answers()
-        except TimeoutError:
-            hanging = tuple(self._background)
-            for task in hanging:
-                task.cancel()
-            await asyncio.wait(hanging)
+        await self._background.end(CLOSE_SECONDS)
         with contextlib.suppress(Unreachable):
             await self._release_uncertain()
 
     async def finish_answers(self) -> None:
         """Waits until every claimed item is rendered, and answered, released or reported as broken."""
-        await asyncio.sleep(0)  # the last answer is made in this iteration of the loop
-        while self._background:
-            await asyncio.wait(self._background)
+        await self._background.finish()
 
     async def _claim_if_asked(self) -> int:
         if not self._waiting:
@@ -220,7 +209,7 @@ class Dispatcher:
             here = [waiting for waiting in taken if waiting.request.worker not in silent]
             taken = [waiting for waiting in taken if waiting.is_of_fleet or waiting.request.worker in silent]
             for party in by_execution(here):
-                self._later(self._serve_own(party))
+                self._background.start(self._serve_own(party))
             fleet = [waiting for waiting in here if waiting.is_of_fleet]
             with urgent():
                 progress = await self._serve(fleet) if fleet else 0
@@ -303,12 +292,12 @@ class Dispatcher:
         if large:
             for waiting, own in shares:
                 if any(item.id in large for item in own):
-                    self._later(self._answer_large(waiting, own))
+                    self._background.start(self._answer_large(waiting, own))
             shares = [share for share in shares if not any(item.id in large for item in share[1])]
         time_slice, answering = TimeSlice(), self._answer_all(shares, assigning)
         for _ in answering:
             if time_slice.is_over:
-                self._later(in_slices(answering))
+                self._background.start(in_slices(answering))
                 return
 
     def _answer_all(
@@ -345,7 +334,7 @@ class Dispatcher:
         try:
             rendered = await self._large.render(own, wanted)
             if rendered is not None and rendered.left:  # before the answer: the worker never hears of these
-                await self._release([_without_room(item) for item in rendered.left])
+                await self._release([without_room(item) for item in rendered.left])
         except Exception:  # raised again: the leased items never reached the worker
             self.give_up([waiting])
             raise
@@ -364,7 +353,7 @@ class Dispatcher:
         self._context.lease_cache.note(own)
         self._answer(waiting, assignments)
         if broken:
-            self._later(self._report(broken))
+            self._background.start(self._report(broken))
             if not waiting.granted.done():
                 waiting.served = False
                 self._wait_again([waiting])
@@ -372,7 +361,7 @@ class Dispatcher:
 
     def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
         if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
-            self._later(self._release_unanswered(waiting.request))
+            self._background.start(self._release_unanswered(waiting.request))
         elif assignments:
             waiting.granted.set_result(assignments)
 
@@ -407,22 +396,3 @@ class Dispatcher:
         settings = self._context.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
         self._context.notifier.listeners.due(min(settings.lease, shortest))
-
-    def _later(self, work: Awaitable[Any]) -> None:
-        async def run() -> None:
-            # A lease that cannot be reported now expires, and is decided on then.
-            try:
-                await work
-            except Unreachable:
-                pass
-            except Exception:  # noqa: BLE001 -- nobody waits for it who could be told
-                _log.exception("an answer to a worker failed")
-
-        task = asyncio.create_task(run())
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
-
-def _without_room(item: LeasedItem) -> Release:
-    detail = "the inputs of the items before it fill the answer"
-    return Release(item.execution_id, item.id, item.attempt, item.lease_token, "draining", detail)

@@ -11,7 +11,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.engine.slices import TimeSlice
 from tenax.model.json_text import encode
-from tenax.model.wire import Assignment, LeaseRequest, Report
+from tenax.model.wire import Assignment, LeaseRequest, Release, Report
 from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE
 from tenax.store.rows import LeasedItem
 
@@ -90,3 +90,9 @@ class LargeInputs:
             self._fitted[worker] *= 2
             if self._fitted[worker] >= MAX_CLAIM_SIZE:
                 del self._fitted[worker]
+
+
+def without_room(item: LeasedItem) -> Release:
+    """Returns the release of an item that does not fit into the answer."""
+    detail = "the inputs of the items before it fill the answer"
+    return Release(item.execution_id, item.id, item.attempt, item.lease_token, "draining", detail)
