@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Callable
 
 from support.hand import Hand
 from support.report_paths import chain
@@ -33,6 +34,50 @@ async def test_one_that_asked_in_vain_is_served_when_what_kept_it_off_has_ended(
     [second] = await ask(hand)
     assert second.item_id != first.item_id
     running.cancel()
+
+
+async def turns(until: Callable[[], bool]) -> None:
+    """Waits until it holds, and for many turns of the loop after that."""
+    async with asyncio.timeout(20):
+        rest = 500
+        while rest:
+            await asyncio.sleep(0)
+            rest = rest - 1 if until() else 500
+
+
+NARROW = "name: narrow\nworkflow: [{step: a, type: python, task: 'm:f', queue: narrow}]\n"
+
+
+async def test_a_worker_gets_nothing_of_a_queue_that_only_others_serve(hand):
+    """The server remembers what it read for both workers together, and claims for one of them by that."""
+    for name, queue in (("w1", "default"), ("w2", "narrow")):
+        await hand.register(name, queues=(queue,))
+    await hand.look()
+    dispatcher = hand.engine.dispatcher
+    await hand.submit(NARROW)
+    asked = {
+        name: asyncio.create_task(
+            dispatcher.lease(
+                LeaseRequest(name, str(uuid.uuid4()), 1, ("python",), queues=(queue,), wait=20.0)
+            )
+        )
+        for name, queue in (("w1", "default"), ("w2", "narrow"))
+    }
+    await asyncio.sleep(0)  # both requests wait when the first claim is made
+    running = asyncio.create_task(dispatcher.run())
+    [first] = await asked["w2"]
+    second = await hand.submit(NARROW)
+    for _ in range(200):
+        await asyncio.sleep(0)
+    dispatcher.wake()
+    await turns(lambda: not dispatcher._wake.is_set())  # a claim was made
+    assert not asked["w1"].done()
+    [row] = await hand.sql("select state, worker from tenax.item where execution_id = $1", second)
+    assert tuple(row) == ("queued", None)
+    await hand.succeed(first, 1)
+    for task in (running, asked["w1"]):
+        task.cancel()
+    await asyncio.gather(running, asked["w1"], return_exceptions=True)
 
 
 async def test_what_is_remembered_of_a_lease_is_small_and_ends_with_it(hand):
