@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -60,8 +59,9 @@ def test_the_wheel_has_the_package_with_its_statements_and_the_licence(dist: Pat
 
 def test_the_source_distribution_makes_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     [wheel], [source] = dist.glob("*.whl"), dist.glob("*.tar.gz")
-    with tarfile.open(source) as packed:
-        packed.extractall(tmp_path, filter="data")
+    subprocess.run(
+        ["tar", "-xzf", source, "-C", tmp_path], check=True
+    )  # Python 3.11.2 has no safe way of its own
     [unpacked] = tmp_path.iterdir()
     build(unpacked, unpacked / "dist", "--target", "wheel")
     [again] = (unpacked / "dist").glob("*.whl")

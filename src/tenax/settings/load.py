@@ -79,11 +79,10 @@ def _validated(sources: Sequence[Source], wrong: Wrong) -> Settings:
             if name in written:
                 wrong.add(f"{written[name].source}: {expected}")
         wrong.refuse()
-        for (
-            name,
-            expected,
-        ) in faults:  # every value that was written is good, but one that follows from them is not
-            wrong.add(f"{name}, which follows from other settings: {expected}; set {name} too")
+        # Each value that was written is good by itself, but one that follows from them is not.
+        given = ", ".join(one.source for name, one in written.items() if name != "home")
+        for name, expected in faults:
+            wrong.add(f"{name}, which follows from {given}: {expected}; set {name} too")
         wrong.refuse()
         raise
     wrong.refuse()
