@@ -26,7 +26,7 @@ from tenax.model.events.parts import (
 )
 from tenax.model.health import Health
 
-Compensation = Annotated[bool, Meta(description="true: it was of one")] | UnsetType
+Compensation = Annotated[bool, Meta(description="true if it concerns a compensation")] | UnsetType
 Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType
 Result = Any | UnsetType
 HealthValue = float | bool | str | None
@@ -46,13 +46,13 @@ class ExecutionStartedData(EventData):
 
 class ActivatedData(EventData):
     reason: str
-    restored: Annotated[int, Meta(description="how many items of a fan-out were put back")] | UnsetType = (
-        UNSET
-    )
+    restored: (
+        Annotated[int, Meta(description="the number of a fan-out's items that were put back")] | UnsetType
+    ) = UNSET
 
 
 class ExecutionCompletedData(EventData):
-    result: Annotated[Any, Meta(description="where the workflow has `outputs`")] | UnsetType = UNSET
+    result: Annotated[Any, Meta(description="if the workflow has `outputs`")] | UnsetType = UNSET
 
 
 class ExecutionFailedData(EventData):
@@ -65,8 +65,8 @@ class CancelledData(EventData):
 
 
 class CompensatedData(EventData):
-    completed: Annotated[int, Meta(description="how many")]
-    failed: Annotated[int, Meta(description="how many")]
+    completed: Annotated[int, Meta(description="the number that succeeded")]
+    failed: Annotated[int, Meta(description="the number that failed")]
 
 
 class SignalData(EventData):
@@ -85,9 +85,11 @@ class OperatorData(EventData):
     burst: int | UnsetType | None = UNSET
     actor: str
     reason: str | None
-    from_failed: Annotated[bool, Meta(description="steps that succeeded stay done")] | UnsetType = UNSET
+    from_failed: (
+        Annotated[bool, Meta(description="true if the steps that succeeded are not run again")] | UnsetType
+    ) = UNSET
     because_of: (
-        Annotated[int, Meta(description="the execution it was done to, where this one went along")]
+        Annotated[int, Meta(description="the execution on which the person acted, if this one is its child")]
         | UnsetType
     ) = UNSET
 
@@ -96,23 +98,28 @@ class OperatorData(EventData):
 
 
 class EnqueuedData(EventData):
-    items: Annotated[int, Meta(description="of a fan-out, how many")] | UnsetType = UNSET
+    items: Annotated[int, Meta(description="the number of items of a fan-out")] | UnsetType = UNSET
     parallelism: int | UnsetType = UNSET
 
 
 class StepCompletedData(EventData):
     carried_from: (
-        Annotated[int, Meta(description="the execution that it was taken over from")] | UnsetType
+        Annotated[int, Meta(description="the execution from which the result was kept")] | UnsetType
     ) = UNSET
-    attempts: Annotated[int, Meta(description="the number of the last, of a fan-out those of all items")]
+    attempts: Annotated[
+        int, Meta(description="the number of the last attempt; for a fan-out, the sum over its items")
+    ]
     result: (
         Annotated[
-            Any, Meta(description="where it was taken over, a value stands in for it, or a list was empty")
+            Any,
+            Meta(
+                description="if it was kept from another execution, if a value replaces it, or if the list was empty"
+            ),
         ]
         | UnsetType
     ) = UNSET
     on_failure: (
-        Annotated[Literal["value"], Meta(description="`value`: a value stands in for its result")] | UnsetType
+        Annotated[Literal["value"], Meta(description="`value` if a value replaces its result")] | UnsetType
     ) = UNSET
     items: ItemCounts | UnsetType = UNSET
 
@@ -125,7 +132,7 @@ class SkippedData(EventData):
 
 
 class UnreachableData(EventData):
-    cause: Annotated[str, Meta(description="that step")]
+    cause: Annotated[str, Meta(description="the step that failed")]
 
 
 class RetryData(EventData):
@@ -143,7 +150,7 @@ class CompensationRetryData(RetryData):
 
 class ExhaustedData(EventData):
     attempts: Annotated[
-        int, Meta(description="counted; where a rule's own limit is reached, attempts and max_attempts are the rule's")
+        int, Meta(description="the counted attempts; if the limit of a rule was reached, attempts and max_attempts are those of the rule")
     ]  # fmt: skip
     attempt: Annotated[int, Meta(description="the number of the last")] | UnsetType = UNSET
     max_attempts: int
@@ -151,7 +158,7 @@ class ExhaustedData(EventData):
 
 
 class TerminalData(EventData):
-    attempts: Annotated[int, Meta(description="counted")] | UnsetType = UNSET
+    attempts: Annotated[int, Meta(description="the counted attempts")] | UnsetType = UNSET
     attempt: Annotated[int, Meta(description="the number of the last")] | UnsetType = UNSET
     max_attempts: int | UnsetType | None = UNSET
     final_error: str | UnsetType | None = UNSET
@@ -169,7 +176,7 @@ class StepFailedData(TerminalData):
 
 
 class ItemFailedData(TerminalData):
-    tolerated: Annotated[bool, Meta(description="the step goes on all the same")] | UnsetType = UNSET
+    tolerated: Annotated[bool, Meta(description="true if the step goes on")] | UnsetType = UNSET
 
 
 class ItemCompletedData(EventData):
@@ -181,8 +188,7 @@ class ItemCancelledData(EventData):
     worker: str | UnsetType = UNSET
     count: int | UnsetType = UNSET
     items: (
-        Annotated[list[tuple[int, int]], Meta(description="ranges of those that never had their turn")]
-        | UnsetType
+        Annotated[list[tuple[int, int]], Meta(description="ranges of the items that never began")] | UnsetType
     ) = UNSET
 
 
@@ -190,13 +196,13 @@ class ItemCancelledData(EventData):
 
 
 class StartedData(EventData):
-    worker: Annotated[str | None, Meta(description="null: the server")]
+    worker: Annotated[str | None, Meta(description="null for the server")]
     retry: RetryCount
     vary: VaryRecord | UnsetType = UNSET
     waiting: WaitingRecord | UnsetType = UNSET
-    child: Annotated[int, Meta(description="its execution")] | UnsetType = UNSET
+    child: Annotated[int, Meta(description="the child's execution")] | UnsetType = UNSET
     item_id: (
-        Annotated[int, Meta(description="of http steps, by which a callee knows the work item")] | UnsetType
+        Annotated[int, Meta(description="for http steps: identifies the work item to the callee")] | UnsetType
     ) = UNSET
 
 
@@ -239,12 +245,13 @@ class ErrorData(EventData):
 class SnoozedData(EventData):
     error: str | UnsetType = UNSET
     failure: (
-        Annotated[AnyFailure, Meta(description="past `max_snoozes`, in logs of version 0.1")] | UnsetType
+        Annotated[AnyFailure, Meta(description="only in logs of version 0.1, beyond `max_snoozes`")]
+        | UnsetType
     ) = UNSET
     result: Result = UNSET
     worker: str | UnsetType = UNSET
     usage: UsageRecord | UnsetType = UNSET
-    after: Annotated[float, Meta(description="seconds that were asked for")] | UnsetType = UNSET
+    after: Annotated[float, Meta(description="the requested delay in seconds")] | UnsetType = UNSET
     seconds: float | UnsetType = UNSET
     via: Via = UNSET
     decision: AnyDecision | UnsetType = UNSET
@@ -273,7 +280,7 @@ class CompensationErrorData(EventData):
 class AcceptedData(EventData):
     deadline_at: Time
     result: Any
-    item_id: Annotated[int, Meta(description="by which the callee knows the work item")] | UnsetType = UNSET
+    item_id: Annotated[int, Meta(description="identifies the work item to the callee")] | UnsetType = UNSET
 
 
 class ReleasedLeaseData(EventData):
@@ -302,11 +309,18 @@ class LateResultData(EventData):
     result: Result = UNSET
     failure: AnyFailure | UnsetType = UNSET
     after: float | UnsetType = UNSET
-    digest: Annotated[str, Meta(description="the SHA-256 of the whole")] | UnsetType = UNSET
-    size: Annotated[int, Meta(description="characters, where not all is kept")] | UnsetType = UNSET
-    head: Annotated[str, Meta(description="the beginning of the JSON then")] | UnsetType = UNSET
+    digest: Annotated[str, Meta(description="the SHA-256 of the whole content")] | UnsetType = UNSET
+    size: Annotated[int, Meta(description="the number of characters, if not all are kept")] | UnsetType = (
+        UNSET
+    )
+    head: Annotated[str, Meta(description="the beginning of the JSON, if not all is kept")] | UnsetType = (
+        UNSET
+    )
     unchecked: (
-        Annotated[bool, Meta(description="true: the log is too long to see whether it was sent before")]
+        Annotated[
+            bool,
+            Meta(description="true if the log is too long to check whether the same report was sent before"),
+        ]
         | UnsetType
     ) = UNSET
     compensation: Compensation = UNSET
@@ -322,18 +336,18 @@ class WorkerRegisteredData(EventData):
     queues: list[str]
     labels: dict[str, str]
     slots: int
-    took_over: Annotated[bool, Meta(description="from an earlier life that had not left")]
+    took_over: Annotated[bool, Meta(description="true if an earlier life had the name and had not left")]
 
 
 class HealthChangedData(EventData):
     worker: str
     from_: Health = field(name="from")
     to: Health
-    column: Annotated[str | None, Meta(description="null: healthy")]
+    column: Annotated[str | None, Meta(description="null if healthy")]
     value: HealthValue
     threshold: HealthValue
     floored: bool
-    columns: Annotated[dict[str, HealthValue], Meta(description="the value of each")]
+    columns: Annotated[dict[str, HealthValue], Meta(description="the value of each column")]
     probe_at: Time | UnsetType = UNSET
 
 

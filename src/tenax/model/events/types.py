@@ -50,14 +50,14 @@ class ExecutionStarted(Event, tag="execution_started"):
 
 
 class ExecutionActivated(Event, tag="execution_activated"):
-    when = "recovery found it without work and repaired it"
+    when = "recovery found the execution without a work item and repaired it"
     step: str | UnsetType = UNSET
     item: Number = UNSET
     data: of.ActivatedData
 
 
 class ExecutionCompleted(Event, tag="execution_completed"):
-    when = "every step has ended, no goal was lost"
+    when = "every step has ended and no goal is lost"
     data: of.ExecutionCompletedData | UnsetType = UNSET
 
 
@@ -67,16 +67,16 @@ class ExecutionFailed(Event, tag="execution_failed"):
 
 
 class ExecutionCancelled(Event, tag="execution_cancelled"):
-    when = "someone cancelled it"
+    when = "a person cancelled it"
     data: of.CancelledData
 
 
 class ExecutionPaused(Event, tag="execution_paused"):
-    when = "someone paused it, or its parent: nothing of it starts any more"
+    when = "a person paused it or its parent: no more attempts start"
 
 
 class ExecutionResumed(Event, tag="execution_resumed"):
-    when = "someone resumed it, or its parent: it goes on"
+    when = "a person resumed it or its parent"
 
 
 class ExecutionReopened(Event, tag="execution_reopened"):
@@ -84,12 +84,12 @@ class ExecutionReopened(Event, tag="execution_reopened"):
 
 
 class ExecutionCompensating(Event, tag="execution_compensating"):
-    when = "it has failed, and what was done is to be undone; it stays `running` meanwhile"
+    when = "it has failed, and its compensations begin. It stays `running` until they have ended"
     data: of.ExecutionFailedData
 
 
 class ExecutionCompensated(Event, tag="execution_compensated"):
-    when = "all compensations are over"
+    when = "all compensations have ended"
     data: of.CompensatedData
 
 
@@ -97,12 +97,12 @@ class ExecutionCompensated(Event, tag="execution_compensated"):
 
 
 class StepEnqueued(StepEvent, tag="step_enqueued"):
-    when = "its needs are met; a work item waits for a worker, or one for each element of `for_each`"
+    when = "all steps that it needs have ended. A work item waits for a worker, or one for each element of `for_each`"
     data: of.EnqueuedData | UnsetType = UNSET
 
 
 class StepRetry(AttemptEvent, tag="step_retry"):
-    when = "it will be tried again"
+    when = "the step or item will be tried again"
     data: of.RetryData
 
 
@@ -112,13 +112,13 @@ class StepRetryExhausted(AttemptEvent, tag="step_retry_exhausted"):
 
 
 class StepFailedTerminal(StepEvent, tag="step_failed_terminal"):
-    when = "it has failed for good"
+    when = "the step has failed for good"
     attempt: int | UnsetType = UNSET
     data: of.StepFailedData
 
 
 class StepCompleted(StepEvent, tag="step_completed"):
-    when = "it is done"
+    when = "the step is done"
     data: of.StepCompletedData
 
 
@@ -128,7 +128,7 @@ class StepSkipped(StepEvent, tag="step_skipped"):
 
 
 class StepUnreachable(StepEvent, tag="step_unreachable"):
-    when = "a step it needs has failed"
+    when = "a step that it needs has failed"
     data: of.UnreachableData
 
 
@@ -147,69 +147,69 @@ class ActionCompleted(OutcomeEvent, tag="action_completed"):
 
 
 class ActionError(OutcomeEvent, tag="action_error"):
-    when = "the attempt failed, or outlived its timeout"
+    when = "the attempt failed or reached its timeout"
     ends_attempt = True
     data: of.ErrorData
 
 
 class ActionNotCompleted(OutcomeEvent, tag="action_not_completed"):
-    when = "the handler asks to be run again; counts"
+    when = "the handler asked for another attempt. This one counts"
     ends_attempt = True
     data: of.ErrorData
 
 
 class ActionSnoozed(OutcomeEvent, tag="action_snoozed"):
     when = (
-        "the handler asks to be run later; does not count. "
-        "Past `max_snoozes` it is an `action_error`, reason `snooze_limit`"
+        "the handler asked to be run later. The attempt does not count. "
+        "Beyond `max_snoozes` the event is an `action_error` with the reason `snooze_limit`"
     )
     ends_attempt = True
     data: of.SnoozedData | UnsetType = UNSET
 
 
 class ActionPolled(OutcomeEvent, tag="action_polled"):
-    when = "it succeeded, but `until` does not hold yet; does not count"
+    when = "the attempt succeeded, but `until` does not hold yet. The attempt does not count"
     ends_attempt = True
     data: of.PolledData
 
 
 class ActionAccepted(OutcomeEvent, tag="action_accepted"):
-    when = "the callee of an async step took it on, and will call back"
+    when = "the callee of an async step accepted the work and will call back"
     data: of.AcceptedData
 
 
 class LeaseExpired(OutcomeEvent, tag="lease_expired"):
-    when = "the worker sent no heartbeat, or its process has died: it is lost"
+    when = "the lease was lost: the worker sent no heartbeat, or its process has died"
     ends_attempt = True
     data: of.ErrorData
 
 
 class LeaseReleased(AttemptEvent, tag="lease_released"):
-    when = "a worker handed the attempt back; does not count"
+    when = "a worker handed the attempt back. It does not count"
     data: of.ReleasedLeaseData
 
 
 class QueueExpired(AttemptEvent, tag="queue_expired"):
-    when = "not leased within `queue_ttl`; uses an attempt number"
+    when = "no worker leased the item within `queue_ttl`. This uses an attempt number"
     ends_attempt = True
     data: of.ErrorData
 
 
 class RetryHeld(AttemptEvent, tag="retry_held"):
-    when = "a control holds the retry back: it is [poison](fleet.md#poison)"
+    when = "the retry is held, because the item is [poison](fleet.md#poison)"
     data: of.RetryData
 
 
 class RetryReleased(AttemptEvent, tag="retry_released"):
     when = (
-        "an operator released it from its hold, or the server did (`tenax:server`): "
-        "then it is decided on again, and `step_retry` follows"
+        "an operator ended the hold, or the server did (`tenax:server`). "
+        "After the server's release the retry is decided again, and `step_retry` follows"
     )
     data: of.ReleasedRetryData
 
 
 class RetryRescheduled(AttemptEvent, tag="retry_rescheduled"):
-    when = "an operator asked for the retry now"
+    when = "an operator asked for the retry at once"
     data: of.RescheduledData
 
 
@@ -228,20 +228,20 @@ class ItemFailed(StepEvent, tag="item_failed"):
 
 class ItemCancelled(ItemEvent, tag="item_cancelled"):
     when = (
-        "the work item ends with its execution, or with its step; "
-        "those of a fan-out that never had their turn in one event"
+        "the work item ended with its execution or its step. "
+        "One event covers all items of a fan-out that never began"
     )
     data: of.ItemCancelledData | UnsetType = UNSET
 
 
 class ItemHeld(StepEvent, tag="item_held"):
-    when = "recovery found its work item missing, and put it back as it was: held"
+    when = "recovery found a held work item missing and put it back, still held"
 
 
 class LateResult(Event, tag="late_result"):
     when = (
-        "a report with an old lease token, another report under a token that was reported on already (10 for each at most), "
-        "or a callback that no longer counts: recorded, not applied"
+        "a report or callback came too late, and was recorded but not applied: its lease token is no longer valid, "
+        "its token had another report before (at most 10 are recorded for each token), or the callback no longer counts"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET
@@ -251,7 +251,7 @@ class LateResult(Event, tag="late_result"):
 
 
 class SignalReceived(Event, tag="signal_received"):
-    when = "a signal came, for a step that waits for it or for one that will"
+    when = "a signal came, for a step that waits for it now or will later"
     data: of.SignalData
 
 
@@ -259,36 +259,36 @@ class SignalReceived(Event, tag="signal_received"):
 
 
 class CompensationEnqueued(ItemEvent, tag="compensation_enqueued"):
-    when = "what undoes an item waits for a worker"
+    when = "the compensation of an item waits for a worker"
 
 
 class CompensationStarted(AttemptEvent, tag="compensation_started"):
-    when = "a worker has leased an attempt at it"
+    when = "a worker has leased an attempt of the compensation"
     data: of.StartedData
 
 
 class CompensationError(OutcomeEvent, tag="compensation_error"):
-    when = "the attempt failed"
+    when = "the attempt of the compensation failed"
     data: of.CompensationErrorData
 
 
 class CompensationRetry(AttemptEvent, tag="compensation_retry"):
-    when = "it will be tried again"
+    when = "the compensation will be tried again"
     data: of.CompensationRetryData
 
 
 class CompensationCompleted(OutcomeEvent, tag="compensation_completed"):
-    when = "it is undone"
+    when = "the item is undone"
     data: of.CompensationCompletedData
 
 
 class CompensationFailed(AttemptEvent, tag="compensation_failed"):
-    when = "it could not be undone"
+    when = "the item could not be undone"
     data: of.TerminalData
 
 
 class CompensationCancelled(ItemEvent, tag="compensation_cancelled"):
-    when = "the execution was cancelled meanwhile"
+    when = "the execution was cancelled before the compensation ended"
     data: of.ItemCancelledData | UnsetType = UNSET
 
 
@@ -301,8 +301,9 @@ class BudgetExceeded(Event, tag="budget_exceeded"):
 
 class OperatorAction(Event, tag="operator_action"):
     when = (
-        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, "
-        "worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), worker_release, queue_limit"
+        "a person acted on an execution: cancel, retry, pause, resume, approve, reject. Or on the fleet, in an event without "
+        "an execution: worker_pause, worker_drain, worker_resume, worker_release, queue_limit. If the actor of a "
+        "worker_resume is `tenax:server`, the server ended its own drain"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET
@@ -310,22 +311,22 @@ class OperatorAction(Event, tag="operator_action"):
 
 
 class WorkerRegistered(Event, tag="worker_registered"):
-    when = "a worker said who it is; belongs to no execution"
+    when = "a worker registered. The event belongs to no execution"
     data: of.WorkerRegisteredData
 
 
 class WorkerHealthChanged(Event, tag="worker_health_changed"):
-    when = "the server judges a [worker's health](fleet.md#health) otherwise than before; belongs to no execution"
+    when = "the server's verdict on a [worker's health](fleet.md#health) changed. The event belongs to no execution"
     data: of.HealthChangedData
 
 
 class WorkerDrained(Event, tag="worker_drained"):
-    when = "the server drained a worker that was lost again and again; belongs to no execution"
+    when = "the server drained a worker that was lost several times. The event belongs to no execution"
     data: of.WorkerDrainedData
 
 
 class WorkerLost(Event, tag="worker_lost"):
-    when = "a worker was silent for three leases; belongs to no execution"
+    when = "a worker was silent for three leases. The event belongs to no execution"
     data: of.WorkerLostData
 
 

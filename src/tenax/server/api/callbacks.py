@@ -1,4 +1,4 @@
-"""Callbacks: the callees of async steps say what became of their work. The receipt in the URL is their only key."""
+"""Receives callbacks, by which the callees of async steps report outcomes. The receipt in the URL is the only authentication."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ async def call_back(
     step: Annotated[str | None, Plain] = None,
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """The outcome of an async step's attempt. One that comes too late is recorded and changes nothing."""
-    # Before anything of the body is read.
+    """Reports the outcome of an async step's attempt. A callback that comes too late is recorded and changes nothing."""
+    # The receipt is checked before the body is read.
     check_receipt(engine(request).context, execution_id, item_id, receipt)
     headers = request.headers
-    # A callee that sends back what it was sent must not put the key of its own callback into the result.
+    # A callee may send back what it received. The secret of its own callback must not get into the result.
     body = await request.body()
     await give_way_after(len(body))
     body = body.replace(receipt.encode(), b"[receipt]")

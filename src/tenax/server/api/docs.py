@@ -1,4 +1,4 @@
-"""The page that shows the API to people, with all its files from this server."""
+"""Serves the page that shows the API to people. All its files come from this server."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ ASSETS = {
     "page.css": "text/css",
     "page.js": "text/javascript",
 }
-"""The files of the page by their names, with their media types."""
+"""Media types of the files of the page, by name."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load: nothing of other hosts, and no script that is not a file of this server. Swagger UI sets styles itself."""
+"""The page may load nothing from other hosts, and scripts only from files of this server. Swagger UI needs inline styles."""
 _KEPT = {"content-security-policy": POLICY, "cache-control": "max-age=3600"}
 _PART = 64_000
-"""Bytes that are written at once: a reader that is slow, or reads nothing, holds no more of an answer in memory."""
+"""Bytes written at once. A client that reads slowly or not at all keeps only this much of an answer in memory."""
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
 async def root() -> Response:
-    """Leads to the page of the API, as long as there is no other page."""
+    """Redirects to the page of the API, as long as there is no other page."""
     return RedirectResponse("docs")
 
 
 @router.get("/docs")
 async def page() -> Response:
-    """The page itself. It asks for a token where the server wants one of those who read `/openapi.json`."""
+    """Returns the page. The page asks for a token if `/openapi.json` needs one."""
     return Response(_content("index.html"), media_type="text/html", headers=_KEPT)
 
 
 @router.get("/docs/{name}")
 async def asset(request: Request, name: str) -> Response:
-    """A file of the page."""
+    """Returns a file of the page."""
     if name not in ASSETS:
         raise NotFound(
             f"there is no {request.method} {request.url.path} here", remedy="GET /docs is the page"

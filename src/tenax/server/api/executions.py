@@ -1,4 +1,4 @@
-"""Executions: submit, look at, follow, act on."""
+"""Starts, shows, follows and controls executions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tenax.store.fleet.tokens import LARGEST_ID
 LONGEST_NEWS_WAIT = 30.0
 _SNAPSHOT = r"\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?"
 CURSOR = rf"^({_SNAPSHOT}|({_SNAPSHOT})?;{_SNAPSHOT};\d{{1,18}})$"
-"""A snapshot of PostgreSQL, or the middle of a long answer, as the last answer gave it."""
+"""A snapshot of PostgreSQL, or a place within a long answer. Clients send back what the last answer gave them."""
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 
 router = APIRouter(
@@ -56,7 +56,7 @@ router = APIRouter(
 
 @router.post("", **described(Submitted, body=bodies.SUBMISSION, status=201))
 async def submit(request: Request) -> Response:
-    """Starts an execution. With a `key` that is known the answer is the earlier execution, `created` false."""
+    """Starts an execution. If the `key` was used before, the answer is the earlier execution, with `created` false."""
     submission = await read_body(request, bodies.SUBMISSION)
     [submitted] = await engine(request).submit([submission])
     return answer_view(submitted, 201)
@@ -77,12 +77,12 @@ async def list_executions(
     since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
     before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    top: Annotated[bool, Query(description="without those that others started")] = False,  # noqa: FBT002
+    top: Annotated[bool, Query(description="without children")] = False,  # noqa: FBT002
     compensation: Annotated[
-        Compensation | None, Query(description="only those whose compensations stand so")
+        Compensation | None, Query(description="only executions whose compensations have this status")
     ] = None,
 ) -> Response:
-    """The newest first. Go on with `before`: the id of the last one."""
+    """Lists the executions, the newest first. For the next page set `before` to the last id of this one."""
     found = await engine(request).list(
         states=one_of(STATUSES, status),
         workflow=workflow,
@@ -97,7 +97,7 @@ async def list_executions(
 
 @router.get("/{execution_id}", **described(Execution))
 async def get(request: Request, execution_id: ExecutionId) -> Response:
-    """One execution with its steps and attempts."""
+    """Returns an execution with its steps and attempts."""
     return await answer_execution(await engine(request).get(execution_id))
 
 
@@ -107,7 +107,7 @@ async def events(
     execution_id: ExecutionId,
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
-    """The events with a sequence number beyond `after`, as they stand now."""
+    """Returns the events that exist now and have a sequence number above `after`."""
     return await answer_list(engine(request).event_pages(execution_id, after=after))
 
 
@@ -120,7 +120,7 @@ async def news(
         float, Duration, Query(ge=0, le=LONGEST_NEWS_WAIT, description="seconds, or a duration: 20s")
     ] = 0.0,
 ) -> Response:
-    """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
+    """Returns the events since the cursor of the last answer, and the next cursor. Waits up to `wait` seconds for an event."""
     found = engine(request).news(execution_id, cursor=cursor, wait=wait)
     if wait > 0:
         told = await services(request).long_polls.wait(request, found)
@@ -136,14 +136,14 @@ async def explain(
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
     attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
+    """Explains every decision: why it was retried, or why not. `step`, `item` and `attempt` select some of the decisions."""
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
     return answer_many(list(found))
 
 
 @router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))
 async def cancel(request: Request, execution_id: ExecutionId) -> Response:
-    """Ends an execution: what waits ends at once, what runs is revoked."""
+    """Cancels an execution. Items that wait end at once, and the leases of running attempts are revoked."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
@@ -151,7 +151,7 @@ async def cancel(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def pause(request: Request, execution_id: ExecutionId) -> Response:
-    """Nothing of an execution or of its children starts any more; what runs may finish."""
+    """Pauses an execution and its children. No more attempts start, and those that run may finish."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
@@ -159,7 +159,7 @@ async def pause(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def resume(request: Request, execution_id: ExecutionId) -> Response:
-    """A paused execution, and its children, go on."""
+    """Resumes a paused execution and its children."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
@@ -167,7 +167,7 @@ async def resume(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/signals", **described(SignalAnswer, body=bodies.SIGNAL))
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
-    """A signal for the step that waits for it, now or later. With a `key` that is known it is the earlier one."""
+    """Sends a signal to the step that waits for it now or will later. If the `key` was used before, it is the earlier signal."""
     body = await read_body(request, bodies.SIGNAL)
     done = await engine(request).signal(
         execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
@@ -177,13 +177,13 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.get("/{execution_id}/tree", **described(Tree))
 async def tree(request: Request, execution_id: ExecutionId) -> Response:
-    """An execution with its children, and theirs."""
+    """Returns an execution with its children and their descendants."""
     return answer_view(await engine(request).tree(execution_id))
 
 
 @router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
 async def retry(request: Request, execution_id: ExecutionId) -> Response:
-    """What waits for a retry runs now; a finished execution is run again as a new one, linked to it."""
+    """Runs the items that wait for a retry now. A finished execution is run again as a new one that is linked to it."""
     body = await read_body(request, bodies.RETRY, empty=b"{}")
     done = await engine(request).retry(
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed

@@ -1,4 +1,4 @@
-"""Workers and queues as people see them: look at them, pause, drain, resume and release them, limit. The workers' own side is `workers`."""
+"""Shows workers and queues to people, and lets people control them. The routes that workers call are in `workers`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ router = APIRouter(prefix="/v1", tags=["fleet"], dependencies=[Depends(refuse_un
 @router.get("/workers", **described(list[Worker]))
 async def list_workers(
     request: Request,
-    all: Annotated[bool, Query(description="those that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
+    all: Annotated[bool, Query(description="workers that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
 ) -> Response:
-    """The live workers, and how healthy the server finds them."""
+    """Lists the live workers with their health."""
     return answer_view(await engine(request).workers(all=all))
 
 
 @router.get("/workers/{name:path}", **described(WorkerInFull))
 async def get_worker(request: Request, name: WorkerName) -> Response:
-    """One worker, with the columns of its health, what it holds, and what happened to it."""
+    """Returns a worker with the columns of its health, its leases, and its events."""
     return answer_view(await engine(request).worker(name))
 
 
@@ -39,7 +39,7 @@ _CHANGE = described(WorkerAnswer, body=bodies.REASON, optional=True)
 
 @router.post("/workers/{name:path}/pause", **_CHANGE)
 async def pause_worker(request: Request, name: WorkerName) -> Response:
-    """A worker gets nothing new until it is resumed, over restarts too; what runs may finish."""
+    """Pauses a worker: it gets no new work until it is resumed, even after a restart. Attempts that run may finish."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="paused", changed=changed))
@@ -47,7 +47,7 @@ async def pause_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/drain", **_CHANGE)
 async def drain_worker(request: Request, name: WorkerName) -> Response:
-    """A worker gets nothing new, finishes what it has, and ends."""
+    """Drains a worker: it gets no new work, finishes its attempts, and ends."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).drain_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="draining", changed=changed))
@@ -55,7 +55,7 @@ async def drain_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/resume", **_CHANGE)
 async def resume_worker(request: Request, name: WorkerName) -> Response:
-    """A worker that was paused or drained gets work again, and what was held against it is forgotten."""
+    """Resumes a worker that was paused or drained. The server forgets the losses that it had counted against it."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="active", changed=changed))
@@ -66,7 +66,7 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
     **described(NameAnswer, body=bodies.REASON, optional=True),
 )
 async def release_worker(request: Request, name: WorkerName) -> Response:
-    """The name of a worker belongs to no token any more: the next worker that registers under it has it."""
+    """Frees the name of a worker from its token. The name then belongs to the next worker that registers under it."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(NameAnswer(name=name, changed=changed))
@@ -74,13 +74,13 @@ async def release_worker(request: Request, name: WorkerName) -> Response:
 
 @router.get("/queues", **described(list[Queue]))
 async def list_queues(request: Request) -> Response:
-    """The queues that have work, workers or limits."""
+    """Lists the queues that have work, workers or limits."""
     return answer_view(await engine(request).queues())
 
 
 @router.put("/queues/{queue:path}/limits", **described(LimitAnswer, body=bodies.LIMITS))
 async def limit_queue(request: Request, queue: QueueName) -> Response:
-    """Sets the limits of a queue, exactly these: what is absent or null is no limit."""
+    """Sets all limits of a queue. A limit that is absent or null is removed."""
     body = await read_body(request, bodies.LIMITS)
     limited = await engine(request).limit_queue(
         queue,

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, what is it."""
+"""Says whether the server is alive, whether it is ready, and which version it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenax.server.services import services
 from tenax.store.migrate import require_current
 
 PATIENCE = 3.0
-"""Seconds within which a database that is there answers."""
+"""Seconds within which a reachable database answers."""
 
 router = APIRouter(tags=["server"])
 
@@ -26,9 +26,11 @@ router = APIRouter(tags=["server"])
 @router.get("/healthz", **described(Health))
 async def healthz(
     request: Request,
-    verbose: Annotated[str | None, Query(max_length=10, description="also what the server measures")] = None,
+    verbose: Annotated[
+        str | None, Query(max_length=10, description="also the measurements of the server")
+    ] = None,
 ) -> Response:
-    """The process lives. With `?verbose`: and how long its event loop was held, at most."""
+    """Says that the process lives. With `?verbose` also says how often and how long its event loop was held."""
     if verbose is None or verbose in ("0", "false"):
         return answer_view(Health(status="ok"))
     return answer_view(Health(status="ok", measured=services(request).watchdog.numbers()))
@@ -36,7 +38,7 @@ async def healthz(
 
 @router.get("/readyz", **described(Health))
 async def readyz(request: Request) -> Response:
-    """The database can be reached and has the right schema, and the server is not about to stop."""
+    """Says that the database answers and has the right schema, and that the server is not about to stop."""
     parts = services(request)
     if parts.long_polls.closing:
         raise Stopping
@@ -50,5 +52,5 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/v1/version", **described(Version))
 async def version() -> Response:
-    """The version of the server, and of its API."""
+    """Returns the version of the server and of its API."""
     return answer_view(Version(version=__version__, api="v1"))

@@ -1,4 +1,4 @@
-"""Steps of an execution: the items of a fan-out, and the approvals that people give."""
+"""Serves the steps of an execution: the items of a fan-out, and the approvals that people give."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def items(
     after: Annotated[int, Query(ge=-1, le=LARGEST_ATTEMPT)] = -1,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """The items of a fan-out, in the order of its list. Go on with `after`: the number of the last one."""
+    """Lists the items of a fan-out in the order of its list. For the next page set `after` to the last number of this one."""
     found = await engine(request).items(
         execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
     )
@@ -44,13 +44,13 @@ async def items(
 
 @router.post("/approve", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def approve(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
-    """A step that waits for an approval gets it, and completes."""
+    """Approves a step that waits for an approval. The step completes."""
     return await _decide(request, execution_id, step, approved=True)
 
 
 @router.post("/reject", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def reject(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
-    """A step that waits for an approval is refused it, and fails."""
+    """Rejects a step that waits for an approval. The step fails."""
     return await _decide(request, execution_id, step, approved=False)
 
 

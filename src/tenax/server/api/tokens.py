@@ -1,4 +1,4 @@
-"""Tokens over HTTP, for admins."""
+"""Lists, creates and revokes tokens over HTTP. Only admins may call these routes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
 @router.get("", **described(list[TokenInfo]))
 async def list_tokens(request: Request) -> Response:
-    """All tokens, the revoked ones too; never their secrets."""
+    """Lists all tokens without their secrets, including revoked tokens."""
     async with engine(request).context.transaction() as tx:
         return answer_view([_info(token) for token in await tokens.list_tokens(tx)])
 
 
 @router.post("", **described(NewToken, body=bodies.TOKEN, status=201))
 async def create_token(request: Request) -> Response:
-    """A new token. Its secret is in the answer, and nowhere else."""
+    """Creates a token. Its secret is only in this answer."""
     wanted = await read_body(request, bodies.TOKEN)
     async with engine(request).context.transaction() as tx:
         token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
@@ -40,7 +40,7 @@ async def create_token(request: Request) -> Response:
 async def revoke_token(
     request: Request, token_id: Annotated[int, Path(ge=1, le=tokens.LARGEST_ID)]
 ) -> Response:
-    """A revoked token is refused by this server at once, and by others within seconds."""
+    """Revokes a token. This server refuses it at once, other servers within seconds."""
     async with engine(request).context.transaction() as tx:
         revoked = await tokens.revoke_token(tx, token_id)
     services(request).authenticator.forget()

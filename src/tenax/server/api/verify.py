@@ -1,4 +1,4 @@
-"""The check of history, page by page."""
+"""Checks history page by page."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ router = APIRouter(prefix="/v1/verify", tags=["verify"], dependencies=[Depends(r
 @router.get("", **described(Verified))
 async def verify(
     request: Request,
-    execution: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="only this one")] = None,
+    execution: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="only this execution")] = None,
     since: Annotated[
         str | None,
-        Query(max_length=100, description="only those open since then: RFC 3339, or how long ago: 1h"),
+        Query(
+            max_length=100,
+            description="only executions that were open since then: RFC 3339, or how long ago: 1h",
+        ),
     ] = None,
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
-    """Checks executions against all laws, a page at a time. Go on with `after`: `next` of the last answer, until that is null."""
+    """Checks a page of executions against all laws. For the next page set `after` to `next` of this answer, until `next` is null."""
     moment = None if since is None else moment_of(since, datetime.now(UTC))
     return answer_view(await engine(request).verify(after=after, since=moment, only=execution))

@@ -1,4 +1,4 @@
-"""The workers' side: register, lease, report, release, heartbeat. The hot path: bytes in, bytes out."""
+"""Serves the workers: register, lease, report, release, heartbeat. These routes are the hot path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ router = APIRouter(prefix="/v1/worker", tags=["workers"])
 
 @router.post("/register", **described(RegistrationAnswer, body=bodies.REGISTRATION))
 async def register(request: Request) -> Response:
-    """A worker starts. The answer says how long its leases last, and how often to send heartbeats. From now on the name belongs to its token; 409: it belongs to another one, or the worker's `protocol` is too old."""
+    """Registers a worker. The answer says how long its leases last, and how often it must send heartbeats.
+
+    The name then belongs to the worker's token. The answer is 409 if the name belongs to another token, or if the worker's `protocol` is
+    too old.
+    """
     who = await read_body(request, bodies.REGISTRATION)
     answered = await engine(request).register(who, token_id=token_id(request))
     return answer_view(answered)
@@ -37,7 +41,11 @@ async def register(request: Request) -> Response:
 
 @router.post("/lease", **described(list[Assignments], body=bodies.LEASE))
 async def lease(request: Request) -> Response:
-    """Work for free slots. Waits up to `wait` seconds for it. Assignments that are alike come together: what differs is a list, with an entry for each of them (of `spec` a single one may do for all). A field that is absent has its default. What a client that left was granted is handed back."""
+    """Leases work for free slots, and waits for it up to `wait` seconds.
+
+    Similar assignments come together: a field that differs is a list with an entry for each assignment, except that `spec` may have a
+    single entry for all. An absent field has its default. If the client has left, its leases are handed back.
+    """
     wanted = await read_body(request, bodies.LEASE)
 
     async def give_back(assignments: Sequence[Assignment]) -> None:
@@ -46,13 +54,17 @@ async def lease(request: Request) -> Response:
     granted = await services(request).long_polls.wait(
         request, engine(request).lease(wanted), give_back=give_back
     )
-    # What a field says by being absent is not written: most of them are not used by most steps.
+    # Fields with their default are not written, because most steps do not use most fields.
     return answer_view(gather_assignments(granted or ()))
 
 
 @router.post("/report", **described(list[ReportAnswers], body=bodies.REPORTS))
 async def report(request: Request) -> Response:
-    """What up to 1000 attempts came to, those of one step together: each field is a list, with an entry for each of them (of `outcome` a single one may do for all, where they succeeded: what they returned is in `result`). The answers are put together where they are the same. The same report again, the same answer."""
+    """Reports the outcomes of up to 1000 attempts, grouped by step. Each field is a list with an entry for each attempt.
+
+    `outcome` may have a single entry if all of them succeeded: their results are in `result`. Equal answers are put together. A report that
+    is sent again gets the same answer.
+    """
     reports, size = await read_sized_body(request, bodies.REPORTS)
     answered = gather_answers(await engine(request).report(spread_reports(reports), size=size))
     return answer_view(answered)
@@ -60,7 +72,7 @@ async def report(request: Request) -> Response:
 
 @router.post("/release", **described(None, body=bodies.RELEASES, status=204))
 async def release(request: Request) -> Response:
-    """Leases handed back, uncounted."""
+    """Hands leases back. Their attempts do not count."""
     releases = await read_body(request, bodies.RELEASES)
     await engine(request).release(releases)
     return Response(status_code=204)
@@ -68,14 +80,14 @@ async def release(request: Request) -> Response:
 
 @router.post("/heartbeat", **described(HeartbeatAnswer, body=bodies.HEARTBEAT))
 async def heartbeat(request: Request) -> Response:
-    """Extends the leases it names. The answer names those that are no longer the worker's."""
+    """Extends the leases that it names. The answer names the leases that the worker no longer has."""
     beat = await read_body(request, bodies.HEARTBEAT)
     return answer_view(await engine(request).heartbeat(beat))
 
 
 @router.post("/ended", **described(EndedLifeAnswer, body=bodies.ENDED_LIFE))
 async def ended(request: Request) -> Response:
-    """A worker's process has died, as its supervisor saw. The leases of this life are lost at once, where no later life has the name."""
+    """Says that a worker's process has died, as its supervisor saw. Its leases are lost at once, unless a later life has the name."""
     life = await read_body(request, bodies.ENDED_LIFE)
     return answer_view(await engine(request).end_life(life))
 

@@ -1,4 +1,4 @@
-"""Workflows: definitions that are stored, so that executions and `workflow` steps find them by name."""
+"""Stores definitions, so that executions and `workflow` steps find them by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = APIRouter(
 
 @router.post("", **described(StoredWorkflow, body=bodies.WORKFLOW, status=201))
 async def store(request: Request) -> Response:
-    """Stores a definition without running it. The very same one again: `created` false."""
+    """Stores a definition without running it. If the same definition is stored already, `created` is false."""
     body = await read_body(request, bodies.WORKFLOW)
     stored = await engine(request).store_workflow(body.source, filename=body.filename, files=body.files)
     return answer_view(stored, 201)
@@ -31,5 +31,5 @@ async def store(request: Request) -> Response:
 
 @router.get("", **described(list[WorkflowInfo]))
 async def list_workflows(request: Request, name: Annotated[str | None, Plain] = None) -> Response:
-    """The stored definitions; all versions of one, where it is named."""
+    """Lists the stored definitions. `name` selects all versions of one workflow."""
     return answer_view(await engine(request).workflows(name))

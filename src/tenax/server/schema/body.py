@@ -1,4 +1,4 @@
-"""Reads the body of a request as the type that its endpoint wants. A body that does not fit is refused with its place."""
+"""Reads the body of a request as the type of its endpoint. Refuses a body that does not fit, and says where it is wrong."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tenax.server.services import engine
 T = TypeVar("T")
 
 DEEPEST_JSON = 200
-"""Levels of the JSON of a body. It is a constant of pydantic's reader, which keeps it."""
+"""The deepest nesting of the JSON of a body, in levels. Pydantic's reader enforces this limit, and the number is its constant."""
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _KEY_OF = "key` in `"
 
 
 class Misfit(ValueError):
-    """A value of a body that its type allows and its endpoint does not, with its place."""
+    """Says that the endpoint refuses a value which its type allows, and where in the body the value is."""
 
     def __init__(self, message: str, *place: str | int) -> None:
         super().__init__(message)
@@ -31,10 +31,10 @@ class Misfit(ValueError):
 
 
 class Body(Generic[T]):
-    """The body of a request: its type, and what its endpoint asks of it beyond the type.
+    """Describes the body of a request: its type, and the checks of its endpoint beyond the type.
 
-    `fit` returns the value as the endpoint wants it, or raises `Misfit`. `mend` may change a body that was refused; it
-    returns whether the body is worth another reading.
+    `fit` returns the value as the endpoint wants it, or raises `Misfit`. `mend` may change a body that was refused. It returns whether the
+    changed body should be read again.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Body(Generic[T]):
             raise InvalidRequest("the body", [{"loc": error.place, "msg": str(error)}]) from None
 
     def _read_slowly(self, body: bytes) -> T:
-        """Reads a body that the fast reader refuses: NaN and numbers beyond a float may be in a result, and are judged there."""
+        """Reads a body that the fast reader refuses. It accepts NaN and numbers beyond a float, because results are checked later."""
         try:
             raw = from_json(body)
         except ValueError as error:
@@ -85,7 +85,7 @@ class Body(Generic[T]):
         return value
 
     def _explained(self, raw: Any, error: str) -> tuple[tuple[str | int, ...], str]:
-        """Returns the place and the message of an error of msgspec: `Expected int, got str - at $.runtimes[0]`."""
+        """Returns the place and the message of an error of msgspec, such as `Expected int, got str - at $.runtimes[0]`."""
         message, _, where = error.partition(" - at `")
         place = where.removesuffix("`").removeprefix(_KEY_OF).removeprefix("$")
         if (unknown := _UNKNOWN_FIELD.fullmatch(message)) is not None:
@@ -102,9 +102,9 @@ class Body(Generic[T]):
         return sorted({name for one in components.values() for name in one.get("properties", ())})
 
     def _with_key(self, raw: Any, place: str, error: str) -> str:
-        """Names the key of the entry that is wrong, where msgspec only says that it is one of them.
+        """Names the key of the entry that is wrong. The error of msgspec only says that one of the entries is.
 
-        Each step halves the entries that it may be, so that a large table needs few of them.
+        Each round halves the entries that remain, so a large table needs few rounds.
         """
         before, _, after = place.partition("[...]")
         table = _at(raw, before)
@@ -136,13 +136,13 @@ def _parts(place: str) -> Iterator[str | int]:
 
 
 async def read_body(request: Request, body: Body[T], *, empty: bytes | None = None) -> T:
-    """Returns the body as its type. `empty` stands for no body at all, where that is allowed."""
+    """Reads the body as its type. `empty` is the body to assume if none was sent. Without it an empty body is refused."""
     found, _ = await read_sized_body(request, body, empty=empty)
     return found
 
 
 async def read_sized_body(request: Request, body: Body[T], *, empty: bytes | None = None) -> tuple[T, int]:
-    """Reads a body as `read_body` does. Returns its size in bytes with it."""
+    """Reads a body as `read_body` does, and also returns its size in bytes."""
     sent = await _whole(request)
     if not sent and empty is not None:
         return body.read(empty), 0
@@ -157,7 +157,7 @@ async def read_sized_body(request: Request, body: Body[T], *, empty: bytes | Non
 
 
 async def _whole(request: Request) -> bytes:
-    """All of the body. It mostly comes in one piece: the framework's own way goes through two generators for it."""
+    """Returns the whole body. It mostly arrives in one piece, which is faster to read here than by the two generators of the framework."""
     parts: list[bytes] = []
     while True:
         message = await request.receive()

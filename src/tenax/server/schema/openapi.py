@@ -1,4 +1,4 @@
-"""The description of the API (OpenAPI): FastAPI's own, with the bodies of requests and answers as msgspec describes their types."""
+"""Describes the API (OpenAPI). FastAPI describes the routes, and msgspec the bodies of requests and answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenax.server.schema.body import Body
 from tenax.server.schema.responses import Problem
 
 _TYPE = "x-tenax-type"
-"""Marks the place of a schema with its number, until all types are known and described together."""
+"""The key that marks where a schema belongs. Its value is the number of the type, until all types are described together."""
 _types: list[Any] = []
 
 
@@ -28,7 +28,7 @@ def described(
     optional: bool = False,
     status: int = 200,
 ) -> dict[str, Any]:
-    """Returns the arguments of a route that say what it takes and gives. `optional`: it may be called without a body."""
+    """Returns the arguments of a route that describe its body and its answer. `optional` allows a request without a body."""
     given: dict[str, Any] = {"description": "Done"}
     if answer is not None:
         given["content"] = _content(answer)
@@ -42,7 +42,7 @@ def described(
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """Returns the description of the app. It is made once."""
+    """Returns the description of the app. It is built at the first call."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
@@ -64,7 +64,7 @@ def _content(type_: Any, *media_types: str) -> dict[str, Any]:
 
 
 def _fill_in(schema: dict[str, Any]) -> dict[str, Any]:
-    """Puts the schemas in their places. Returns those that several places refer to, by name."""
+    """Puts the schemas in their places. Returns by name the schemas to which several places refer."""
     places = list(_places(schema["paths"]))
     schemas, components = msgspec.json.schema_components(
         [_types[place["schema"][_TYPE]] for place in places], ref_template="#/components/schemas/{name}"
@@ -78,7 +78,7 @@ def _fill_in(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _places(part: Any) -> list[dict[str, Any]]:
-    """Returns the media types whose schemas are to be filled in."""
+    """Returns the media types whose schemas are still marks."""
     if not isinstance(part, dict):
         return []
     if isinstance(part.get("schema"), dict) and _TYPE in part["schema"]:

@@ -1,4 +1,4 @@
-"""Parameters that several routes take."""
+"""Declares the parameters that several routes take, and reads their values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Duration = BeforeValidator(parse_duration)
 
 
 async def refuse_unknown_parameters(request: Request) -> None:
-    """A filter that is misspelt must not be ignored: the answer would look right and not be."""
+    """Refuses parameters that the route does not have. If a misspelt filter were ignored, the answer would look right and be wrong."""
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     for name in request.query_params:
         if name not in known:
@@ -41,7 +41,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
 
 
 def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | None:
-    """The statuses of a filter, repeated or with commas. None: all of them."""
+    """Reads the statuses of a filter, which may be repeated or separated by commas. Returns None if the filter names none."""
     names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
     for name in names:
         if name not in statuses:
@@ -54,7 +54,7 @@ def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | 
 
 
 def moment_of(text: str, now: datetime) -> datetime:
-    """A time as RFC 3339 has it (UTC where it names no zone), or how long ago."""
+    """Reads a time: RFC 3339 (in UTC if it names no zone), or how long ago, such as 1h."""
     try:
         return parse_since(text, now)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""The bodies that the API accepts. Those of workers and submissions are the types of `tenax.model.wire`; those of people are here.
+"""Declares the bodies that the API accepts. The types of workers and submissions are in `tenax.model.wire`, the types of people here.
 
-Details of an outcome are bent into shape rather than refused: a report is worth more than its details.
+A detail of an outcome that is out of bounds is changed to fit. The report is not refused, because its outcome matters more.
 """
 
 from __future__ import annotations
@@ -51,34 +51,34 @@ from tenax.store.fleet.tokens import LONGEST_NAME, Role
 
 _log = structlog.get_logger("tenax.server")
 
-# -- people
+# -- sent by people
 
 
 class ByPeople(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key that is not known is a mistake of a person. Workers of a newer version may send more than is known here."""
+    """Is a body that people send. An unknown key is a mistake here, but not in the body of a worker, which may be newer than the server."""
 
 
 class Batch(ByPeople, frozen=True):
-    """Executions to start in one transaction: all of them or none."""
+    """Starts several executions in one transaction: all of them or none."""
 
     submissions: Annotated[list[Submission], Meta(max_length=BATCH)]
 
 
 class Reason(ByPeople, frozen=True):
-    """Why someone cancels, pauses, drains or resumes."""
+    """Says why a person cancels, pauses, drains or resumes something."""
 
     reason: Text | None = None
 
 
 class Approval(ByPeople, frozen=True):
-    """A yes or a no to a step that waits for one, or to one `item` of its fan-out."""
+    """Approves or rejects a waiting step, or one `item` of its fan-out."""
 
     reason: Text | None = None
     item: Item | None = None
 
 
 class Signal(ByPeople, frozen=True):
-    """A signal. With a `key` that is known it is the earlier one, sent again."""
+    """Sends a signal. A signal with a `key` that was used before is the earlier signal, sent again."""
 
     name: Name
     data: Any = None
@@ -86,7 +86,7 @@ class Signal(ByPeople, frozen=True):
 
 
 class Workflow(ByPeople, frozen=True):
-    """A definition to store, with those that `file:` of its steps names, by their path from its own folder."""
+    """Stores a definition. `files` holds the definitions that its steps name with `file:`, by their paths from its folder."""
 
     source: Source
     filename: Text | None = None
@@ -94,24 +94,25 @@ class Workflow(ByPeople, frozen=True):
 
 
 class Retry(ByPeople, frozen=True):
-    """Runs again what waits or has ended. `from_failed`: of a finished execution, the steps that succeeded stay done."""
+    """Runs what waits for a retry now, or runs a finished execution again. With `from_failed` the steps that succeeded are not run again."""
 
     from_failed: bool = False
     reason: Text | None = None
 
 
 class Limits(ByPeople, frozen=True):
-    """The limits of a queue, all of them: what is absent or null is no limit."""
+    """Sets all limits of a queue. A limit that is absent or null is removed."""
 
-    concurrency: Annotated[Limit, Meta(description="How many items run at once.")] | None = None
-    rate: Annotated[float, Meta(gt=0, le=LARGEST_LIMIT, description="How many start in a second.")] | None = (
-        None
-    )
+    concurrency: Annotated[Limit, Meta(description="How many items may run at once.")] | None = None
+    rate: (
+        Annotated[float, Meta(gt=0, le=LARGEST_LIMIT, description="How many items may start in a second.")]
+        | None
+    ) = None
     burst: (
         Annotated[
             Limit,
             Meta(
-                description="How many start at once after a pause; only with a rate, and as many as that where it is absent."
+                description="How many items may start at once after a pause. Needs a rate, which is also its default."
             ),
         ]
         | None
@@ -120,7 +121,7 @@ class Limits(ByPeople, frozen=True):
 
 
 class TokenWanted(ByPeople, frozen=True):
-    """A token to make."""
+    """Asks for a new token."""
 
     name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=PLAIN)]
     role: Role
@@ -137,15 +138,15 @@ TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
-"""Whatever the callee has to say: `tenax.model.attempt.callback` reads it."""
+"""The body of a callback may be of any type. `tenax.model.attempt.callback` reads it."""
 
-# -- workers
+# -- sent by workers
 
 _is_canonical = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 
 
 def _token(text: str, *place: str | int) -> str:
-    """Returns a lease token in the one form in which tokens are compared."""
+    """Returns a lease token in canonical form, the form in which tokens are compared."""
     if _is_canonical(text):
         return text
     try:
@@ -155,7 +156,7 @@ def _token(text: str, *place: str | int) -> str:
 
 
 def _tokens(tokens: Sequence[str], *place: str | int) -> Sequence[str]:
-    """Returns the tokens in that form. Those that a server has made are in it already."""
+    """Returns the tokens in canonical form. Tokens that a server made have this form already."""
     if all(map(_is_canonical, tokens)):
         return tokens
     return [_token(text, *place, n) for n, text in enumerate(tokens)]
@@ -199,7 +200,7 @@ def _fit_reports(groups: list[Reports]) -> list[Reports]:
 
 
 def _fit_group(group: Reports, number: int) -> Reports:
-    # Else a body could stand for a thousand times its length.
+    # Otherwise a short body could stand for an outcome a thousand times its length.
     if len(group.outcome) == 1 < len(group.token) and not is_plain(group.outcome[0]):
         raise Misfit(
             "a single `outcome` for several attempts can only be a success (the results are in `result`)",
@@ -214,7 +215,7 @@ def _fit_group(group: Reports, number: int) -> Reports:
 
 
 def _bent(outcome: Outcome) -> Outcome:
-    """Returns the outcome with its numbers within their bounds. Most outcomes are returned as they are."""
+    """Returns the outcome with its numbers clamped to their bounds. Most outcomes are returned unchanged."""
     if outcome.after is None and outcome.usage is None and outcome.facts is None:
         return outcome
     after = None if outcome.after is None else _seconds(outcome.after)
@@ -275,7 +276,7 @@ def _bent_health(health: HealthReport | None) -> HealthReport | None:
 
 
 def _without_health(sent: Any, error: InvalidRequest) -> bool:
-    """Takes a report on its health out of a heartbeat, if nothing else is wrong: the leases are worth more."""
+    """Removes a wrong health report from a heartbeat if nothing else is wrong. The heartbeat still has to extend the leases."""
     wrong = error.errors[0]
     if not isinstance(sent, dict) or not wrong["path"].startswith("health"):
         return False
@@ -288,8 +289,8 @@ def _without_health(sent: Any, error: InvalidRequest) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _complain(worker: str, error: str) -> None:
-    """Once for each worker and fault, not with every heartbeat."""
-    _log.warning("a worker reports its health in a way that is not understood", worker=worker, error=error)
+    """Logs a fault once for each worker, not with every heartbeat."""
+    _log.warning("a worker sent a health report that this server cannot read", worker=worker, error=error)
 
 
 def _fit_ended(sent: EndedLife) -> EndedLife:

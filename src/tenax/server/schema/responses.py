@@ -1,4 +1,4 @@
-"""What the API answers with, as its description says it. A test holds real answers against these types."""
+"""Declares the answers of the API and writes them. A test compares real answers with these types."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tenax.model.views import View
 from tenax.store.fleet.tokens import Role
 
 VIEWS_AT_ONCE = 100
-"""Entries of a list that are written without a break."""
+"""Entries of a list that are encoded without giving way to the event loop."""
 STEPS_AT_ONCE = 200
-"""Steps of an execution that are written without a break."""
+"""Steps of an execution that are encoded without giving way to the event loop."""
 _encode_view = msgspec.json.Encoder().encode
 
 
@@ -26,25 +26,25 @@ class CancelAnswer(View):
     id: int
     status: Literal["cancelled"]
     changed: bool
-    """False where it had been cancelled before."""
+    """False if it had been cancelled before."""
 
 
 class PauseAnswer(View):
     id: int
     status: Literal["paused", "running"]
     changed: bool
-    """False where it was so already."""
+    """False if it was in this state before."""
 
 
 class CallbackAnswer(View):
-    """`applied`: it decided what becomes of the work item. `late`: it was recorded, and changed nothing."""
+    """Answers a callback. `applied`: the callback decided the outcome of the work item. `late`: it was recorded and changed nothing."""
 
     status: Literal["applied", "late"]
     verdict: str | None
 
 
 class TokenInfo(View):
-    """A token, all but its secret."""
+    """Describes a token without its secret."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ class TokenInfo(View):
 
 
 class NewToken(View):
-    """A new token. Its secret is shown this once."""
+    """Holds a new token with its secret, which is shown only this once."""
 
     id: int
     name: str
@@ -63,11 +63,11 @@ class NewToken(View):
 
 
 class Health(View):
-    """The server lives, or is ready."""
+    """Says that the server lives, or that it is ready."""
 
     status: Literal["ok", "ready"]
     measured: dict[str, float] | UnsetType = UNSET
-    """On request: `loop_holds_total`, how often the event loop was held for longer than `loop_hold`; and the longest hold."""
+    """Present on request: how often the event loop was held for longer than `loop_hold` (`loop_holds_total`), and the longest hold."""
 
 
 class Version(View):
@@ -76,7 +76,7 @@ class Version(View):
 
 
 class Problem(View):
-    """An error (RFC 9457). `errors` says everything that is wrong with a body or a definition."""
+    """Describes an error (RFC 9457). `errors` lists everything that is wrong with a body or a definition."""
 
     type: str
     title: str
@@ -89,17 +89,17 @@ class WorkerAnswer(View):
     name: str
     state: WorkerState
     changed: bool
-    """False where it was so already."""
+    """False if it was in this state before."""
 
 
 class NameAnswer(View):
     name: str
     changed: bool
-    """False where it belonged to no token."""
+    """False if the name belonged to no token."""
 
 
 async def answer_list(pages: AsyncIterator[Sequence[View]]) -> Response:
-    """Answers with the entries of all pages as one list. What is longer than a page is sent page by page, as it is asked for."""
+    """Answers with the entries of all pages as one list. More than one page is streamed, and each page is read only when it is sent."""
     first = await anext(pages, None)
     second = await anext(pages, None)
     if first is None or second is None:
@@ -118,7 +118,7 @@ async def _joined(
 
 
 def answer_many(views: list[Any]) -> Response:
-    """Answers with a list that may be long: it is written part by part, as it is asked for. The list is used up."""
+    """Answers with a list that may be long. A long list is streamed in parts, and its entries are removed as they are sent."""
     if len(views) <= VIEWS_AT_ONCE:
         return answer_view(views)
     return StreamingResponse(_in_parts(views), media_type="application/json")
@@ -136,17 +136,17 @@ async def _in_parts(views: list[Any]) -> AsyncIterator[bytes]:
 
 
 def _entries(page: Sequence[View]) -> bytes:
-    """Writes the entries of a page, which is not empty, without the brackets around them."""
+    """Encodes the entries of a page without the brackets around them. The page must not be empty."""
     return _encode_view(page)[1:-1]
 
 
 def answer_view(view: Any, status: int = 200) -> Response:
-    """Answers with a typed value, or a list of them, as JSON."""
+    """Answers with a typed value, or a list of typed values, as JSON."""
     return Response(_encode_view(view), status, media_type="application/json")
 
 
 async def answer_execution(view: Execution) -> Response:
-    """Answers with an execution. The steps of a large one are written in several turns."""
+    """Answers with an execution. The steps of a large one are encoded in parts, so that the event loop stays free."""
     if len(view.steps) <= STEPS_AT_ONCE:
         return answer_view(view)
     head = _encode_view(structs.replace(view, steps={}))
