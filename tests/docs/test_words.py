@@ -49,13 +49,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "gate": {
         "lock_limits.sql": "the key of a lock, which servers of two versions must share",
     },
-    "node_id": Banned(r"\bnode_id\b", "node_id", "step"),
-}
-
-EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
-    "gate": {
-        "lock_limits.sql": "the key of a lock, which servers of two versions must share",
-    },
     "node_id": dict.fromkeys(
         (
             "conditions.md",

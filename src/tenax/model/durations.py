@@ -1,4 +1,4 @@
-"""Durations as people write them, and `Retry-After` as servers send it. Everything inside is seconds."""
+"""Reads and formats durations, and reads `Retry-After` headers. Durations inside Tenax are in seconds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 LONGEST = 100 * 365.25 * 86400.0
-"""A hundred years: whatever is longer is a mistake of units, and would overflow a timestamp."""
+"""The longest duration: a hundred years. A longer one has a wrong unit, and would overflow a timestamp."""
 
 _PER_SECOND = {"ms": 1000.0}
-"""Divided by, since 700 * 0.001 is not 0.7."""
+"""The number of these units in a second. Values are divided by it, since 700 * 0.001 is not 0.7."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
@@ -22,7 +22,7 @@ _SHOWN = 40
 
 
 def parse_duration(value: float | str) -> float:
-    """The seconds of a duration; a ValueError that says what to write where it is none."""
+    """Returns the seconds of a duration. Raises a ValueError that says what to write if it is no duration."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{_show(value)} is not a duration: {_EXAMPLES}")
     seconds = _from_text(value) if isinstance(value, str) else _from_number(value)
@@ -36,7 +36,10 @@ def parse_duration(value: float | str) -> float:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Returns the time that a text names, in UTC: how long ago (1h), or a time (UTC where it names no zone). Raises ValueError."""
+    """Returns the time that a text names, in UTC. The text says how long ago it was (1h), or gives the time (in UTC if it names no zone).
+
+    Raises ValueError.
+    """
     try:
         return now - timedelta(seconds=parse_duration(text))
     except (ValueError, OverflowError):
@@ -71,14 +74,14 @@ def _seconds(number: float, unit: str) -> float:
 
 
 def _show(value: object) -> str:
-    """The value, cut short: it may be a megabyte of someone's text, or an integer too long to print."""
+    """Returns the value, shortened. A text may be a megabyte long, and an integer too long to print."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**_SHOWN:
         return "the number"
     shown = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
     return shown if len(shown) <= _SHOWN + 2 else f"{shown[:_SHOWN]}..."
 
 
-@lru_cache(maxsize=512)  # every retry names its delay, and most delays come again
+@lru_cache(maxsize=512)  # every retry shows its delay, and most delays occur often
 def format_duration(seconds: float) -> str:
     """Returns a duration for people: `250ms`, `1.5s`, `2m 5s`, `1h 30m`."""
     if not math.isfinite(seconds):
@@ -103,9 +106,9 @@ def _trim(number: float) -> str:
 
 
 def parse_retry_after(text: str, now: datetime) -> float | None:
-    """Seconds from `now` that a `Retry-After` header asks for: a number of seconds, or a date (RFC 9110).
+    """Returns the seconds from `now` for which a `Retry-After` header asks: by a number, or by a date (RFC 9110).
 
-    A date in the past is 0. None where it cannot be read: a hint that makes no sense is no hint.
+    A date in the past gives 0. Returns None if the header cannot be read.
     """
     stripped = text.strip()
     if len(stripped) > 100:
@@ -116,6 +119,6 @@ def parse_retry_after(text: str, now: datetime) -> float | None:
         date = parsedate_to_datetime(stripped)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    if date.tzinfo is None:  # the asctime form names no zone; HTTP dates are UTC
+    if date.tzinfo is None:  # The asctime form names no zone. HTTP dates are in UTC.
         date = date.replace(tzinfo=UTC)
     return min(max((date - now).total_seconds(), 0.0), LONGEST)

@@ -8,7 +8,7 @@ from tenax.model.views import Compensation, ExecutionStatus, Limited, OpenPart, 
 
 
 class Parent(View):
-    """The attempt that started a child execution."""
+    """Names the attempt that started a child execution."""
 
     execution_id: int
     step: str

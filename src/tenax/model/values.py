@@ -1,4 +1,4 @@
-"""Typed values: frozen msgspec structs whose fields are given by name, in every class below `Value`."""
+"""Defines the base of typed values: frozen msgspec structs whose fields are given by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class _ValueMeta(msgspec.StructMeta):
-    """Makes each class frozen and its fields keywords. msgspec asks every subclass to say so again."""
+    """Makes every subclass frozen, with fields that are given by name. msgspec itself does not inherit these options."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
         config |= {"frozen": True, "kw_only": True, "gc": False}
@@ -17,4 +17,4 @@ class _ValueMeta(msgspec.StructMeta):
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, metaclass=_ValueMeta, frozen=True):
-    """A value that nobody changes."""
+    """Is an immutable value."""

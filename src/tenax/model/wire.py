@@ -60,9 +60,9 @@ class LeaseRequest:
     """Lease only items of this execution (`tenax run`)."""
     wait: LeaseWait = 20.0
     lost_grants: tuple[Token, ...] = ()
-    """Earlier requests whose answer never came: what they were granted is handed back, uncounted."""
+    """Earlier requests whose answers never came. Their leases are handed back, uncounted."""
     life: Token | None = None
-    """As in the registration: one that was taken over by a later life of the same name gets nothing."""
+    """The `life` of the registration. A life whose name was taken over by a later life gets nothing."""
 
 
 class Assignment(msgspec.Struct, gc=False):
@@ -139,7 +139,7 @@ class Reports(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Holds reports on attempts of one step. Each list has one entry for each report."""
 
     outcome: Sequence[Outcome]
-    """Or a single one for all of them."""
+    """The outcomes: one for each report, or a single one for all of them."""
     execution_id: list[Id]
     item_id: list[Id]
     attempt: list[Attempt]
@@ -227,9 +227,9 @@ class Registration:
     life: Token | None = None
     """A UUID, new at each start of the process: a later life takes over the name from an earlier one."""
     execution_id: Id | None = None
-    """It serves this execution and its children only (`tenax run`)."""
+    """The only execution that the worker serves, with its children (`tenax run`)."""
     protocol: int = 1
-    """Of what the worker says and hears. One that does not say speaks the first."""
+    """The version of the protocol that the worker speaks. A worker that does not send it has version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,10 +267,10 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workflow: Name | None = None
     input: dict[str, Any] = msgspec.field(default_factory=dict)
     key: Name | None = None
-    """Unique: the same key is the same execution."""
+    """A unique key. A second submission with the same key is the same execution."""
     base_dir: Text | None = None
     files: Files = msgspec.field(default_factory=dict)
-    """The definitions that `file:` of workflow steps names, by their path from the folder of the source."""
+    """The definitions that `file:` of workflow steps names, by their paths from the folder of the source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Types of the fields that strangers send, with their bounds: the reader of a body and the description of the API know them from here."""
+"""Defines the types of fields that strangers send, with their bounds. They are used to read bodies and to describe the API."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from msgspec import Meta
 from tenax.model.names import MAX_WORKER_NAME
 
 BATCH = 1000
-"""Submissions, reports or releases in one request."""
+"""The most submissions, reports or releases in one request."""
 SLOTS = 1000
-"""Work items that one worker runs at once."""
+"""The most work items that one worker runs at once."""
 FILES = 1000
-"""Definitions of children that may come with one; `max_body` bounds them all together."""
+"""The most definitions of children in one submission. `max_body` limits their total size."""
 LONGEST_LEASE_WAIT = 60.0
-"""Seconds."""
+"""Seconds that a request for work may wait in the server."""
 LARGEST_ID = 2**63 - 1
 LARGEST_ATTEMPT = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
 LARGEST_LIMIT = 1_000_000
 
-# PostgreSQL's text has no NUL.
+# The text type of PostgreSQL cannot hold NUL.
 PLAIN = r"^[^\x00]*$"
 
 Id = Annotated[int, Meta(ge=1, le=LARGEST_ID)]
@@ -31,7 +31,7 @@ Limit = Annotated[int, Meta(ge=1, le=LARGEST_LIMIT)]
 Slots = Annotated[int, Meta(ge=1, le=SLOTS)]
 LeaseWait = Annotated[float, Meta(ge=0, le=LONGEST_LEASE_WAIT)]
 Token = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
-"""A UUID, in any spelling: the server brings it into the one in which tokens are compared."""
+"""A UUID in any spelling. The server converts it to canonical form before it compares tokens."""
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
 WorkerName = Annotated[str, Meta(min_length=1, max_length=MAX_WORKER_NAME)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=100)]

@@ -1,4 +1,4 @@
-"""Steps that wait for one another in a circle, found without recursion: a chain may be ten thousand steps long."""
+"""Finds circles of steps that wait for each other. Does not recurse, since a chain may be ten thousand steps long."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 _MOST_SHOWN = 12
 _MOST_CLOSED = 100
-"""Circles looked at: a graph that is all circles is refused without naming each."""
+"""The number of circles after which the search ends. A hostile file may have very many."""
 
 
 def find_cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Cycles that share no step, each in the order in which its steps would run, from the one that comes first."""
+    """Returns circles that share no step. Each is in the order in which its steps would run, from the step that comes first in the file."""
     position = {name: index for index, name in enumerate(needs)}
     cycles: list[list[str]] = []
     in_cycle: set[str] = set()
@@ -22,7 +22,7 @@ def find_cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def _closed_trails(needs: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Depth first from a step to what it needs; yields the trail whenever it meets itself."""
+    """Searches depth first along the needs of the steps. Yields the trail from a step back to itself."""
     seen: set[str] = set()
     closed = 0
     for root in needs:
@@ -54,7 +54,7 @@ def _in_running_order(trail: Sequence[str], position: Mapping[str, int]) -> list
 
 
 def show_cycle(cycle: Sequence[str]) -> str:
-    """`a -> b -> c -> a`, the middle left out where it is long."""
+    """Returns a circle as text, such as `a -> b -> c -> a`. Leaves out the middle of a long one."""
     names = [*cycle, cycle[0]]
     if len(names) > _MOST_SHOWN:
         names = [*names[: _MOST_SHOWN - 3], f"({len(names) - _MOST_SHOWN + 1} more)", *names[-2:]]

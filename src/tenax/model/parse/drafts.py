@@ -1,4 +1,4 @@
-"""What is known of a step while its file is still being read."""
+"""Holds what is known of a step while its file is still being read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.model.source.findings import Path
 
 @dataclass(frozen=True, slots=True)
 class StepDefaults:
-    """What a step gets where it does not say otherwise."""
+    """Holds the values of keys that a step does not give."""
 
     retry: Patch | None = None
     timeout: float = DEFAULT_TIMEOUT
@@ -22,7 +22,7 @@ class StepDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A step named in another's `needs`, `next` or `on_failure`, and where."""
+    """Names another step, in `needs`, `next` or `on_failure`, with the place of the name."""
 
     name: str
     path: Path
@@ -30,7 +30,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class StepDraft:
-    """A step as it stands in the file, before its references are followed."""
+    """Holds a step as the file gives it, before its references are followed."""
 
     step: Step
     path: Path

@@ -1,4 +1,4 @@
-"""The types of the keys of a workflow file: each a function that reads a value, and the JSON Schema of what it reads."""
+"""Defines the types of the keys of a workflow file. Each has a function that reads a value, and the JSON Schema of that value."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def duration(value: Any) -> float:
-    """Seconds, more than none."""
+    """Returns the seconds of a duration, which must be longer than zero."""
     refuse_template(value)
     if not is_number(value) and not isinstance(value, str):
         raise Mismatch("a duration such as 30s, 5m or a number of seconds")
@@ -91,7 +91,7 @@ def whole(least: int, most: int) -> Read:
 
 
 def or_template(read: Callable[[Any], Any], schema: JsonSchema) -> Read:
-    """A value, or a template that gives one."""
+    """Makes a type for a value, or for a template that gives the value."""
     return Read(lambda value: value if is_template(value) else read(value), {"anyOf": [schema, TEMPLATE]})
 
 
@@ -100,12 +100,12 @@ def as_written(value: Any, written: str | None) -> Any:
 
 
 def _label(value: Any, written: Written) -> str:
-    """Text, or a number taken as it was written (`1.10` is not 1.1)."""
+    """Returns a text. A number is taken as it was written, so `1.10` does not become 1.1."""
     return text(as_written(value, written()))
 
 
 def _text_mapping(value: Any, written: Written) -> dict[str, str]:
-    """A mapping of text to text; numbers are taken as they were written."""
+    """Returns a mapping of text to text. Numbers are taken as they were written."""
     texts = {key: as_written(one, written(key)) for key, one in mapping(value).items()}
     wrong = [(key,) for key, one in texts.items() if not isinstance(one, str)]
     if wrong:
@@ -116,7 +116,7 @@ def _text_mapping(value: Any, written: Written) -> dict[str, str]:
 def text_mapping(
     fault: Callable[[str, str], str | None], key: JsonSchema, value: JsonSchema | None = None
 ) -> ReadWritten:
-    """The same, of which each key and value is looked at: `fault` says what is wrong with them."""
+    """Makes a type for a mapping of text to text. `fault` returns what is wrong with a key and its value, or None."""
 
     def read(given: Any, written: Written) -> dict[str, str]:
         texts = _text_mapping(given, written)
@@ -130,7 +130,7 @@ def text_mapping(
 
 
 def matching(pattern: re.Pattern[str], message: str, schema: JsonSchema) -> Read:
-    """Text of a certain form, known before anything runs. `message` follows the text."""
+    """Makes a type for text that matches a pattern. Templates are refused. `message` follows the text in an error."""
 
     def read(value: Any) -> str:
         given = text(value)

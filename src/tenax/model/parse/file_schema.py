@@ -1,4 +1,4 @@
-"""The JSON Schema of a workflow file, made from its declaration: for editors, and whoever else checks files."""
+"""Makes the JSON Schema of a workflow file from its declaration, for editors and other tools that check files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 class _Generator(GenerateJsonSchema):
-    """Leaves out what pydantic says of its own: null for keys that may be missing, and the titles of the classes."""
+    """Leaves out what pydantic adds by itself: null for optional keys, and the titles of the classes."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -30,7 +30,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def file_schema() -> dict[str, Any]:
-    """Returns the schema, of JSON Schema 2020-12. It says all of a file's shape; the graph and templates it cannot."""
+    """Returns the schema, in JSON Schema 2020-12. It describes the shape of a file, but cannot describe its graph and templates."""
     made = WorkflowFile.model_json_schema(schema_generator=_Generator)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -40,7 +40,7 @@ def file_schema() -> dict[str, Any]:
 
 
 def _without_links(schema: Any) -> Any:
-    """Descriptions have links to pages of the docs, which no editor could open."""
+    """Removes links from descriptions. They lead to pages of the docs, which an editor cannot open."""
     if isinstance(schema, list):
         return [_without_links(part) for part in schema]
     if not isinstance(schema, dict):

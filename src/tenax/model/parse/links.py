@@ -1,4 +1,4 @@
-"""The references between the steps of a file, followed: every `next` and `on_failure` becomes a `needs`."""
+"""Follows the references between the steps of a file. Every `next` and `on_failure` becomes a `needs`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tenax.model.parse.drafts import Reference, StepDraft
 from tenax.model.source.findings import Findings, shorten, suggest
 
 _Needs = dict[str, dict[str, None]]
-"""Dictionaries for their order: what a step needs by itself comes first, then whose `next` names it."""
+"""The needs of each step, in a dict for its order: first its own `needs`, then the steps whose `next` names it."""
 
 
 def link_steps(drafts: Sequence[StepDraft], findings: Findings) -> tuple[Step, ...]:
-    """The steps with all that they wait for. Reports names that are unknown, and circles."""
+    """Returns the steps with all steps for which they wait. Reports unknown names and circles."""
     needs: _Needs = {draft.step.name: {} for draft in drafts}
     for draft in drafts:
         for reference in draft.needs:
@@ -34,7 +34,7 @@ def link_steps(drafts: Sequence[StepDraft], findings: Findings) -> tuple[Step, .
 
 
 def _fallbacks(drafts: Sequence[StepDraft], known: Collection[str], findings: Findings) -> dict[str, str]:
-    """By the name of a step that of its fallback. No step is that of two others."""
+    """Returns the fallback of each step that has one. Reports a step that is the fallback of two steps."""
     fallbacks: dict[str, str] = {}
     first: dict[str, StepDraft] = {}
     for draft in drafts:
@@ -50,13 +50,13 @@ def _fallbacks(drafts: Sequence[StepDraft], known: Collection[str], findings: Fi
         findings.add(
             reference.path,
             f"the step `{reference.name}` is the fallback of `{earlier.step.name}` already{where}; "
-            "a step stands in for one other at most",
+            "a step can replace only one other step",
         )
     return fallbacks
 
 
 def _wait_for_fallbacks(needs: _Needs, fallbacks: dict[str, str]) -> None:
-    """A fallback waits for the step it stands in for; whoever waits for that step waits for the fallback too."""
+    """Makes each fallback wait for the step that it replaces. A step that waits for the replaced step then waits for the fallback too."""
     for name, fallback in fallbacks.items():
         needs[fallback][name] = None
     for name, of_step in needs.items():

@@ -1,4 +1,4 @@
-"""The entries of `vary`, read in the form of the keys of a step's type."""
+"""Reads the entries of `vary`, with the declaration of the keys of the step's type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenax.model.source.findings import Findings, Path, shorten, suggest
 def read_override(
     step_type: StepType, spec: Mapping[str, Any], override: Mapping[str, Any], path: Path, findings: Findings
 ) -> dict[str, Any]:
-    """The entry in the form in which a step's keys are kept. Reports foreign keys, and a step that it would make unsound."""
+    """Returns an entry in the form in which a step keeps its keys. Reports keys of other types, and values that make the step invalid."""
     own_keys = OWN_KEYS[step_type]
     known = [key for key in own_keys.key_names() if key not in FIXED_KEYS]
     for key in override:
@@ -33,7 +33,7 @@ def read_override(
 
 
 def _same_keys(read: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what was read, only that which the entry itself says."""
+    """Returns the part of the merged keys that the entry itself sets."""
     return {
         key: _same_keys(read[key], value)
         if isinstance(value, Mapping) and isinstance(read.get(key), Mapping)

@@ -1,6 +1,6 @@
-"""A workflow file into a `Workflow`, with everything that is wrong in it reported at once.
+"""Reads a workflow file as a `Workflow`, and reports all mistakes at once.
 
-Conditions and templates stay text here; `tenax.policy.check` looks into them and adds its findings to the same list.
+Conditions and templates stay text here. `tenax.policy.check` reads them and adds its findings to the same list.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ _DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A workflow as far as it could be read, and what is wrong with it. A second pass may add to the findings."""
+    """Holds a workflow as far as it could be read, with the findings. A later check may add findings."""
 
     workflow: Workflow
     findings: Findings
     paths: tuple[Path, ...]
-    """Where each step stands in the file."""
+    """The path of each step in the file."""
     linked: bool
-    """All references between steps were followed, and none leads in a circle."""
+    """True if all references between steps are valid and form no circle."""
 
     def accept(self) -> Workflow:
-        """The workflow, if nothing is wrong; else InvalidDefinition with all findings."""
+        """Returns the workflow if nothing is wrong. Otherwise raises InvalidDefinition with all findings."""
         self.findings.refuse()
         return self.workflow
 
 
 def parse_workflow(text: str | bytes, *, filename: str | None = None) -> Workflow:
-    """Read and check a definition, apart from its conditions and templates."""
+    """Reads and checks a definition, except for its conditions and templates."""
     return draft_workflow(text, filename=filename).accept()
 
 
 def draft_workflow(
     text: str | bytes, *, filename: str | None = None, limits: Limits = _DEFAULT_LIMITS
 ) -> Draft:
-    """Read a definition. Raises at once only where there is nothing to look at further."""
+    """Reads a definition. Raises an error only if nothing of it can be read further. Other mistakes are findings."""
     source = read_source(text, filename=filename)
     findings = Findings(source)
     if not isinstance(source.data, dict):
@@ -85,7 +85,7 @@ def draft_workflow(
 
 
 def workflow_hash(workflow: Workflow) -> str:
-    """A workflow's identity: the hash of its content, whatever the order of its keys."""
+    """Returns the identity of a workflow: the hash of its content. The order of keys does not matter."""
     content = json.dumps(workflow.as_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(content.encode()).hexdigest()
 

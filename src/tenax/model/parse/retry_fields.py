@@ -1,6 +1,6 @@
-"""The fields of a retry policy, declared; and one level's `retry:` value, from a file or from JSON, read field by field.
+"""Declares the fields of a retry policy, and reads a `retry:` value from a file or from JSON.
 
-Findings carry a key path and no line: whoever read the file knows the lines, and JSON has none.
+Findings have a key path and no line. The reader of a file adds the lines.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RetryFinding = tuple[Path, str]
 LATER_RETRY_FIELDS: Mapping[str, str] = {
     "attempt_cost": "it is charged against a budget, and a step cannot have one yet"
 }
-"""Fields of a policy that do nothing in a workflow yet, and why. Stored policies may have them."""
+"""Fields of a policy that have no effect in a workflow yet, and the reason. Stored policies may have them."""
 _ORDER = ("on", "when", "retry", *(field.name for field in fields(Policy)))
 _BACKOFFS: tuple[str, ...] = get_args(Backoff)
 _REASON = (
@@ -52,7 +52,7 @@ _LARGEST_NUMBER = sys.float_info.max
 
 
 def _count(least: int, too_small: str, *, unlimited: bool = False, why_limited: str = "") -> Read:
-    """A whole number, or None for `unlimited`. `why_limited` is said where that is refused."""
+    """Makes a type for a whole number, or None for `unlimited`. `why_limited` explains an error where `unlimited` is refused."""
     wanted = f"a whole number from {least} to {_LARGEST_COUNT:,}" + (", or unlimited" if unlimited else "")
     schema: JsonSchema = {"type": "integer", "minimum": least, "maximum": _LARGEST_COUNT}
 
@@ -100,7 +100,7 @@ def _jitter(value: Any) -> float | str:
 def _in_range(value: Any, least: float, most: float, message: str) -> float:
     if not is_number(value):
         raise Mismatch("a number")
-    if not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:  # nor is NaN
+    if not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:  # also refuses NaN
         raise Mismatch("a finite number")
     if not least <= value <= most:
         raise ValueError(message.format(float(value)))
@@ -114,7 +114,7 @@ def _number(least: float, message: str) -> Read:
 
 
 def _name(item: Any, *, retried: bool) -> str:
-    """A class or reason; `retried` where naming it would make it be retried."""
+    """Makes a type for a class or a reason. With `retried`, names that are never retried are refused."""
     if not isinstance(item, str):
         raise ValueError(f"this takes names of failure classes or reasons, not {found_in_words(item)}")
     if retried and item in NEVER_RETRIED:
@@ -157,7 +157,7 @@ def _nearest_reason(name: str) -> str:
 
 
 def _entry(value: Any) -> str:
-    """An entry of `vary` as canonical JSON. Whether its keys are a step's, only who knows the step can say."""
+    """Returns an entry of `vary` as canonical JSON. The keys are checked later, when the type of the step is known."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
         raise ValueError(f"{wanted}, not {found_in_words(value)}")
@@ -211,7 +211,7 @@ _JITTER: JsonSchema = {
 
 
 class DelayFields(Shape):
-    """The fields that a policy and each of its rules may have. The defaults are those of `Policy`."""
+    """Declares the fields that a policy and each of its rules may have. The defaults are those of `Policy`."""
 
     backoff: Any = declare(
         f"the curve: {', '.join(f'`{name}`' for name in _BACKOFFS)}",
@@ -245,7 +245,7 @@ class DelayFields(Shape):
 
 
 class RuleFields(DelayFields):
-    """A rule: what certain failures get instead."""
+    """Declares a rule, which replaces fields of the policy for certain failures."""
 
     together: ClassVar[tuple[Together, ...]] = (
         any_of("on", "when", "a rule needs `on` (classes or reasons) or `when` (a condition)"),
@@ -272,7 +272,7 @@ class RuleFields(DelayFields):
 
 
 class RetryFields(DelayFields):
-    """The fields of a policy, as a file may give them."""
+    """Declares the fields of a policy that a file may give."""
 
     max_attempts: Any = declare(
         "the **total** of counted attempts, the first included. `unlimited` is allowed, 0 is refused. If no level gives a policy, it is 1",
@@ -319,7 +319,7 @@ class RetryFields(DelayFields):
 
 
 class DecidedFields(RetryFields):
-    """The fields of a policy that is decided by hand: with those that have no effect in a workflow yet."""
+    """Declares the fields that `tenax decide` accepts. They include fields that have no effect in a workflow yet."""
 
     attempt_cost: Any = declare(
         "the cost of an attempt that reports no usage, charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused. `tenax decide` accepts it",
@@ -332,7 +332,7 @@ RULE_FIELDS = tuple(name for name in _ORDER if name in RuleFields.model_fields)
 
 
 def _expand(value: Any) -> Any:
-    """`true` and `false` stay what they are; a number is that of attempts."""
+    """Returns the long form of a number of attempts. Other values stay as they are."""
     if isinstance(value, int) and not isinstance(value, bool):
         return {"max_attempts": value}
     if isinstance(value, bool | Mapping):
@@ -352,7 +352,7 @@ RETRY = ReadApart(lambda value: value, lambda: Retry)
 
 
 def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
-    """Returns the patch of one level, or None and everything that is wrong with it.
+    """Returns the policy of one level, or None and all mistakes in it.
 
     `later` also accepts the fields that have no effect in a workflow yet.
     """
@@ -363,7 +363,7 @@ def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch |
     if isinstance(expanded, bool):
         return expanded, []
     shape = DecidedFields if later else RetryFields
-    # pydantic gives up on a mapping with a key that is not Unicode. A file has none, but JSON may.
+    # pydantic fails on a key that is not valid Unicode. A file has no such key, but JSON may.
     odd = [key for key in expanded if isinstance(key, str) and _SURROGATE.search(key)]
     found, wrong = read_shape(
         shape, {key: one for key, one in expanded.items() if key not in odd}, lambda _: None
@@ -388,7 +388,7 @@ def _words(fault: Any) -> str:
 
 
 def retry_of_settings(value: Any, source: str) -> Patch | None:
-    """The server's own level, where the setting `retry` gives one. `source` names the setting in a message."""
+    """Returns the server's own policy if the setting `retry` gives one. `source` names the setting in error messages."""
     if value is None:
         return None
     patch, findings = parse_retry(value, ("retry",))

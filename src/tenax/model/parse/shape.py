@@ -1,6 +1,6 @@
-"""How a mapping of the workflow file is declared, and read: its keys, their types, and which of them go together.
+"""Declares and reads a mapping of the workflow file: its keys, their types, and the rules that join several keys.
 
-pydantic checks the mapping and gives the JSON Schema. Its errors become findings with a key path, in words for the author.
+pydantic checks the mapping and gives the JSON Schema. Its errors become findings with a key path, worded for the author of the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ShapeType = TypeVar("ShapeType", bound="Shape")
 
 
 class Mismatch(ValueError):
-    """A value of the wrong type. It carries what was wanted, in words that follow "expected"."""
+    """Says that a value has the wrong type. `wanted` follows the word "expected" in the message."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__(f"expected {wanted}")
@@ -42,7 +42,7 @@ class Mismatch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Instead:
-    """Why a key must be there, and the value that takes the place of a wrong one, so that the rest can be looked at."""
+    """Says why a key is required, and gives the value that replaces a missing or wrong one, so that the rest can be checked."""
 
     needed: str | None
     stand_in: Any
@@ -60,9 +60,9 @@ def declare(
     alias: str | None = None,
     extra: JsonSchema | None = None,
 ) -> Any:
-    """Declares a key: its description, its types, and its default; or why it is needed, in words that follow "missing".
+    """Declares a key with its description, its types and its default. `needed` makes it required, and follows "missing" in the message.
 
-    `stand_in` takes the place of a value that is wrong or missing, so that the rest can be looked at.
+    `stand_in` replaces a missing or wrong value, so that the rest can be checked.
     """
     default = default if needed is None else _REQUIRED
     info: FieldInfo = Field(default, description=says, alias=alias, json_schema_extra=extra)
@@ -71,7 +71,7 @@ def declare(
 
 
 class Read:
-    """The type of a key: a function that reads its value or raises ValueError, and the JSON Schema of what it reads."""
+    """Is the type of a key: a function that reads the value or raises ValueError, and the JSON Schema of the value."""
 
     def __init__(self, read: Callable[[Any], Any], schema: JsonSchema) -> None:
         self.read = read
@@ -85,19 +85,19 @@ class Read:
 
 
 class ReadApart(Read):
-    """The same for a value that is only looked at here, and read apart. `declared` gives the type that the schema shows."""
+    """Is the type of a value that another module reads in full. `declared` returns the type for the JSON Schema."""
 
     def __init__(self, read: Callable[[Any], Any], declared: Callable[[], Any]) -> None:
         super().__init__(read, {})
         self.declared = declared
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
-        # pydantic leaves out what the outermost schema says of itself, so another one is put around it.
+        # pydantic drops the description of the outermost schema, so another schema is put around it.
         return handler(core_schema.nullable_schema(TypeAdapter(self.declared()).core_schema))
 
 
 class ReadWritten(Read):
-    """The same for a value that may hold numbers, which are taken as they were written."""
+    """Is the type of a value that may hold numbers. Its reader gets the numbers as they were written."""
 
     def __init__(self, read: Callable[[Any, Written], Any], schema: JsonSchema) -> None:
         super().__init__(lambda value: value, schema)
@@ -112,11 +112,11 @@ class ReadWritten(Read):
 
 
 Written = Callable[..., str | None]
-"""Returns the number below a key as it was written."""
+"""Returns the number at a key path below the value, as it was written."""
 
 
 class Short:
-    """Short forms of a value. `expand` gives the long form, so that a mistake in either is one error."""
+    """Adds short forms to a type. `expand` returns the long form, so a mistake in any form is one error."""
 
     def __init__(self, expand: Callable[[Any], Any], *forms: JsonSchema) -> None:
         self.expand = expand
@@ -131,13 +131,13 @@ class Short:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """A rule about several keys of one mapping."""
+    """Is a rule about several keys of one mapping."""
 
     is_broken: Callable[[Mapping[str, Any]], bool]
     message: str
     schema: JsonSchema
     at: tuple[str, ...] = ()
-    """The key that is reported, or none: then it is the mapping itself."""
+    """The key that an error names. If it is empty, the error names the mapping itself."""
 
 
 def exclusive(first: str, second: str) -> Together:
@@ -164,7 +164,7 @@ def only_with(key: str, other: str, message: str) -> Together:
 
 
 def faults(found: Iterable[tuple[Path, ValueError, Any]]) -> ValidationError:
-    """Several mistakes below one place, each with its path, what is wrong, and the value."""
+    """Returns several errors below one place as one. Each has its path, its message and the value."""
     return ValidationError.from_exception_data(
         "faults",
         [
@@ -175,16 +175,16 @@ def faults(found: Iterable[tuple[Path, ValueError, Any]]) -> ValidationError:
 
 
 class _TogetherFault(ValueError):
-    """A rule about several keys is broken. Each of them may be right by itself."""
+    """Says that a rule about several keys is broken. Each key may be right by itself."""
 
 
 class Shape(BaseModel):
-    """A mapping of the file. Nothing is converted, and no key is read over in silence."""
+    """Is a mapping of the file. Values are not converted, and unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     within: ClassVar[str] = ""
-    """Where its keys stand, in words that follow "unknown key"."""
+    """The place of the keys, in words that follow "unknown key"."""
     together: ClassVar[tuple[Together, ...]] = ()
 
     @classmethod
@@ -197,7 +197,7 @@ class Shape(BaseModel):
 
     @classmethod
     def refuse(cls, key: str) -> str:
-        """Returns what is said of a key that is not known here."""
+        """Returns the error message for an unknown key."""
         return f"unknown key `{shorten(key)}` {cls.within}{suggest(key, cls.key_names())}"
 
     def given(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Shape(BaseModel):
         if not broken:
             return handler(data)
         found = faults(broken)
-        # A key that is reported here is one mistake, whatever else is wrong with its value.
+        # A key that this rule reports is one mistake, so other errors of its value are left out.
         at = {rule_at for rule_at, *_ in broken if rule_at}
         try:
             handler(data)
@@ -250,10 +250,10 @@ def _as_init(line: Any) -> InitErrorDetails:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong, where it stands below the mapping, and the value there."""
+    """Describes one mistake: its place below the mapping, the message, and the value there."""
 
     key: str | int | None
-    """The key of the mapping, which may be missing. None: it is about the mapping as a whole."""
+    """The key of the mapping, which may be missing. None if the mistake concerns the whole mapping."""
     path: Path
     message: str | Mismatch
     value: Any
@@ -272,7 +272,7 @@ _MOST_PASSES = 4
 def read_shape(
     shape: type[ShapeType], data: Mapping[Any, Any], written: Callable[[Path], str | None]
 ) -> tuple[ShapeType, list[Fault]]:
-    """Reads a mapping, and finds all that is wrong with it. What is wrong has been left out of the value."""
+    """Reads a mapping and finds all mistakes in it. Returns the mapping without the wrong values."""
     try:
         return shape.model_validate(data, context=_Context(written)), []
     except ValidationError as error:
@@ -280,7 +280,7 @@ def read_shape(
     found = [_fault(shape, line, data) for line in reversed(lines[:MOST_FINDINGS])]
     lenient = _Context(written, lenient=True)
     mended: dict[Any, Any] = dict(data)
-    whole = len(lines) >= MOST_FINDINGS  # then the file is refused at once, and nobody looks at the rest
+    whole = len(lines) >= MOST_FINDINGS  # the file is refused then, so precision does not matter
     for depth in (1 if whole else None, *[1] * _MOST_PASSES):
         _mend(shape, mended, lines, depth)
         try:
@@ -311,7 +311,7 @@ def _fault(shape: type[Shape], line: Any, data: Any) -> Fault:
 def read_mapping(
     shape: type[ShapeType], data: Mapping[str, Any], path: Path, findings: Findings
 ) -> tuple[ShapeType, set[str | int | None]]:
-    """Reads a mapping that stands at `path` of a file. Returns the keys with mistakes too; those are reported."""
+    """Reads the mapping at `path` of a file and reports its mistakes. Also returns the keys that have mistakes."""
     found, wrong = read_shape(shape, data, lambda below: findings.source.written((*path, *below)))
     for fault in wrong:
         place = (*path, *fault.path)
@@ -342,7 +342,7 @@ def _shapes_in(annotation: Any) -> Iterator[Any]:
 
 
 def _present(data: Any, path: Path) -> Path:
-    """Returns the part of a path that the file has: of a short form, the long one has keys that nobody wrote."""
+    """Returns the part of a path that exists in the file. The long form of a short value has keys that nobody wrote."""
     present: list[str | int] = []
     for key in path:
         below = _below(data, key)
@@ -364,9 +364,9 @@ def _below(data: Any, key: Any) -> Any:
 
 
 def _mend(shape: type[Shape], data: dict[Any, Any], lines: list[Any], depth: int | None) -> None:
-    """Takes out what is wrong, or puts what stands in for it: as little as possible, or whole keys with a `depth` of 1.
+    """Removes wrong values, or replaces them by their stand-ins. Changes as little as possible, or whole keys if `depth` is 1.
 
-    The last comes first, so that the places in a list stay right.
+    Starts with the last error, so that the positions in lists stay right.
     """
     done: set[Path] = set()
     for line in reversed(lines):

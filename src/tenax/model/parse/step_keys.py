@@ -1,4 +1,4 @@
-"""The keys that steps have, whatever their type, declared: what is read, what the JSON Schema says, and what the docs say."""
+"""Declares the keys that steps of any type may have: how they are read, their JSON Schema, and their descriptions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _TOLERANCE: JsonSchema = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _PERCENTAGE_PATTERN}]
 }
 _DONE = Until("true")
-"""Holds of every result; and its limits are the defaults."""
+"""An `until` that holds for every result. Its limits are the defaults."""
 _ON_FAILURE_FORMS = "write continue, {value: ANY} or {step: NAME}"
 
 
@@ -174,7 +174,7 @@ def _expand_concurrency(value: Any) -> Any:
 
 
 class OnFailureKeys(Shape):
-    """What comes in the place of a step. Without a key: nothing does, and what needs the step goes on."""
+    """Declares what replaces a step that has failed. Without a key nothing replaces it, and the steps that need it go on."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
     within = "in `on_failure`"
@@ -233,7 +233,7 @@ PRIORITY = whole(PRIORITIES[0], PRIORITIES[-1])
 
 
 class WorkerKeys(Shape):
-    """How a worker is found, and how long it may take."""
+    """Declares how a step finds a worker, and how long its attempts may take."""
 
     timeout: float | None = declare(
         "the longest time of one attempt. The server enforces it even if the worker is silent. A workflow step has none by default",
@@ -263,7 +263,7 @@ _FAN_OUT_ONLY = "`{}` is for the items of `for_each`, which this step does not h
 
 
 class StepKeys(Shape):
-    """The keys that a step of any type has."""
+    """Declares the keys that every step may have."""
 
     together: ClassVar[tuple[Together, ...]] = tuple(
         only_with(key, "for_each", _FAN_OUT_ONLY.format(key)) for key in ("parallelism", "tolerate")
@@ -312,7 +312,7 @@ class StepKeys(Shape):
 
 
 class PolledKeys(Shape):
-    """The keys of a step that runs on a worker, and is looked at again."""
+    """Declares the keys of steps that run on a worker and may be repeated."""
 
     concurrency: ConcurrencyKeys | None = declare(
         "[how many attempts may run at once](#concurrency) in all executions",

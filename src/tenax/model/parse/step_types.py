@@ -1,4 +1,4 @@
-"""The keys of each type of step, declared: what is read, what the JSON Schema says, and what the docs say."""
+"""Declares the keys of each type of step: how they are read, their JSON Schema, and their descriptions."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ _FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]*://|[/~])[^\\]*[^\\/]")
 
 
 class OwnKeys(Shape):
-    """The keys of a step's own type. Templates in them stay text: they are rendered when an attempt is leased."""
+    """Declares the keys of one type of step. Templates in them stay text until an attempt is leased."""
 
     only_if_given: ClassVar[frozenset[str]] = frozenset()
-    """Keys that have no default."""
+    """The keys that have no default."""
 
     def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
         """Returns the keys of the type, with their defaults, as a step keeps them."""
@@ -361,7 +361,7 @@ SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {kind: own.key_names() for kind,
 
 
 def refuse_type(given: str, known: tuple[str, ...]) -> str:
-    """Returns why there is no such type of step."""
+    """Returns the error message for an unknown type of step."""
     if given in LATER_TYPES:
         return f"the step type `{given}` {NOT_YET}"
     meant = nearest(given, (*known, *LATER_TYPES))

@@ -1,4 +1,4 @@
-"""The steps of a file: each mapping, read by its declaration, becomes a `Step`, with its references still by name."""
+"""Reads the steps of a file. Each mapping becomes a `Step`, which still refers to other steps by name."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tenax.model.policy import Patch
 from tenax.model.source.findings import Findings, Path
 
 _MOST_RETRY_VALUES = 2_000
-"""In one `retry`: far beyond what anyone writes, and little enough to look through at once."""
+"""The most values in one `retry`. This is far more than a policy needs, and few enough to check at once."""
 
 
 def read_defaults(value: Mapping[str, Any], findings: Findings) -> StepDefaults:
-    """The workflow's `defaults`."""
+    """Reads the workflow's `defaults`."""
     path: Path = ("defaults",)
     keys, _ = read_mapping(DefaultsKeys, value, path, findings)
     return StepDefaults(
@@ -57,7 +57,7 @@ def read_defaults(value: Mapping[str, Any], findings: Findings) -> StepDefaults:
 
 
 def read_step(value: Any, path: Path, defaults: StepDefaults, findings: Findings) -> StepDraft | None:
-    """One element of `workflow`. None where it has no usable name; everything else in it is still checked."""
+    """Reads one element of `workflow`. Returns None if it has no valid name, but still checks the rest of it."""
     if not isinstance(value, dict):
         findings.add(path, "a step is a mapping that begins with `step: NAME`")
         return None
@@ -68,7 +68,7 @@ def read_step(value: Any, path: Path, defaults: StepDefaults, findings: Findings
     action = _read_action(keys, wrong, value, path, step_type, defaults, findings)
     name = keys.step if "step" not in wrong else None
     on_failure, fallback = _read_on_failure(keys.on_failure, path)
-    # A step without a usable type stays in the draft, so that what refers to it is not reported as well.
+    # A step without a valid type stays in the draft, so that references to it are not reported as well.
     step = Step(
         name=name or "",
         type=step_type or "python",
@@ -98,9 +98,9 @@ def _read_action(
     defaults: StepDefaults,
     findings: Findings,
 ) -> dict[str, Any]:
-    """What it does, where and how often: the same for a step and for a compensation."""
+    """Reads what a step or a compensation does, and where and how often it runs."""
     retry = read_retry(value, path, findings)
-    if step_type is None:  # the keys of any type: their templates can be looked at all the same
+    if step_type is None:  # Keeps the keys of any type, so that their templates can still be checked.
         spec = {key: value[key] for key in keys_of_types(STEP_TYPES) if key in value}
     else:
         spec = keys.spec(OWN_KEYS[step_type])
@@ -124,7 +124,7 @@ def _read_action(
 def _read_vary(
     retry: Patch | None, step_type: StepType, spec: dict[str, Any], path: Path, findings: Findings
 ) -> Patch | None:
-    """Each entry in the form of the step's own keys: numbers in `headers` are text there too."""
+    """Reads the entries of `vary` like the step's own keys. For example, numbers in `headers` become text."""
     if not isinstance(retry, dict) or "vary" not in retry:
         return retry
     entries = [
@@ -137,7 +137,7 @@ def _read_vary(
 def _read_compensate(
     keys: Any, value: Mapping[str, Any], path: Path, name: str, defaults: StepDefaults, findings: Findings
 ) -> Step | None:
-    """An action by the name of the step that it undoes."""
+    """Reads the compensation of a step, which gets the step's name."""
     if getattr(keys, "compensate", None) is None:
         return None
     own = value["compensate"]
@@ -151,7 +151,7 @@ def _read_compensate(
 
 
 def read_retry(value: Mapping[str, Any], path: Path, findings: Findings) -> Patch | None:
-    """One level's `retry`, its findings put in their places."""
+    """Reads the `retry` of one level, and adds the places to its findings."""
     if "retry" not in value:
         return None
     path = (*path, "retry")
@@ -169,7 +169,7 @@ def _read_type(
 ) -> StepType | None:
     given = value.get("type")
     if "type" not in value:
-        return None  # its declaration says that it is missing
+        return None  # the declaration of `type` reports that it is missing
     if not isinstance(given, str):
         findings.mismatch("text", given, (*path, "type"))
     elif given in known:
@@ -184,7 +184,7 @@ def _read_type(
 
 
 def _refuse_unknown(value: Mapping[str, Any], path: Path, findings: Findings) -> None:
-    """Of a step whose type is not known: what no type has. A type to come may have any keys."""
+    """Reports the keys of a step of unknown type that no type has. If a later version has the type, most keys are accepted."""
     later = value.get("type") in LATER_TYPES
     known = () if later else (*STEP_KEYS, *keys_of_types(STEP_TYPES))
     for key in value:
@@ -199,7 +199,7 @@ def _refuse_unknown_in_compensate(value: Mapping[str, Any], path: Path, findings
 
 
 def _read_on_failure(keys: OnFailureKeys | None, path: Path) -> tuple[OnFailure | None, Reference | None]:
-    """What comes in the place of a failed step; and, where that is a step, the reference to it."""
+    """Returns what replaces a failed step. If that is a step, also returns the reference to it."""
     if keys is None:
         return None, None
     if "value" in keys.model_fields_set:
@@ -210,7 +210,7 @@ def _read_on_failure(keys: OnFailureKeys | None, path: Path) -> tuple[OnFailure 
 
 
 def _read_concurrency(keys: ConcurrencyKeys | None) -> Concurrency | None:
-    """Without a `key_limit` the limit is that of each key, if there is a key."""
+    """Reads a limit on concurrency. If there is a `key` and no `key_limit`, the limit is for each value of the key."""
     if keys is None:
         return None
     if keys.key is not None and keys.key_limit is None:
@@ -219,7 +219,7 @@ def _read_concurrency(keys: ConcurrencyKeys | None) -> Concurrency | None:
 
 
 def _references(value: Mapping[str, Any], key: str, path: Path) -> tuple[Reference, ...]:
-    """The names of steps in `needs` or `next`, each with its place. What is wrong was reported."""
+    """Returns the names of steps in `needs` or `next`, each with its place. Wrong values were reported before."""
     given = value.get(key, [])
     references: list[Reference] = []
     for index, element in enumerate(given if isinstance(given, list) else [given]):

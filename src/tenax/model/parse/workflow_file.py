@@ -1,4 +1,4 @@
-"""The workflow file as a whole, declared: its steps by their types, its compensations, its defaults and its top."""
+"""Declares the whole workflow file: its steps by type, its compensations, its defaults and its top level."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class CompensatedKeys(Shape):
 
 
 class TypedStep(StepKeys):
-    """A step whose type is known. `own` are the keys of its type."""
+    """Declares a step of a known type. `own` holds the keys of that type."""
 
     own: ClassVar[type[OwnKeys]] = OwnKeys
 
@@ -112,7 +112,7 @@ class TypedStep(StepKeys):
 
 
 class WorkerStep(CompensatedKeys, PolledKeys, WorkerKeys, TypedStep):
-    """A step that workers carry out."""
+    """Declares a step that workers carry out."""
 
 
 class HttpStep(HttpKeys, WorkerStep):
@@ -166,7 +166,7 @@ STEP_KEYS = WorkerStep.key_names()
 
 
 def refused_keys(step_type: StepType) -> dict[str, str]:
-    """Returns the keys of other steps that one of this type cannot have, and why."""
+    """Returns the keys that a step of this type cannot have although others can, with the reasons."""
     refused = {key: _SERVER for key in STEP_KEYS if key not in STEPS[step_type].key_names()}
     if "compensate" in refused:
         refused["compensate"] = "it does nothing that could be undone"
@@ -180,7 +180,7 @@ def keys_of_types(types: tuple[StepType, ...]) -> tuple[str, ...]:
 
 
 class UntypedStep(WorkerStep):
-    """A step whose type is not known. All keys of all types are taken as they stand."""
+    """Declares a step of an unknown type. It accepts the keys of all types with any value."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -194,7 +194,7 @@ class UntypedStep(WorkerStep):
 
 
 class UntypedCompensation(WorkerKeys, CompensationKeys):
-    """A compensation whose type is not known. All keys of all types are taken as they stand."""
+    """Declares a compensation of an unknown type. It accepts the keys of all types with any value."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -210,7 +210,7 @@ COMPENSATE_KEYS = UntypedCompensation.key_names()
 
 
 class DefaultsKeys(Shape):
-    """For all steps that do not say otherwise."""
+    """Declares the values that apply to all steps without values of their own."""
 
     within = "in `defaults`"
 
@@ -248,7 +248,7 @@ _INPUT: JsonSchema = {
         },
         "default": {"description": "the value where none is given"},
     },
-    # Those with a dollar as a pattern: pydantic takes a property of the name $ref for a reference.
+    # Names with a dollar are given as a pattern, because pydantic takes a property named $ref for a reference.
     "patternProperties": {rf"^\{keyword}$": {} for keyword in INPUT_KEYWORDS if keyword.startswith("$")},
     "additionalProperties": False,
     "not": {"required": ["required", "default"], "properties": {"required": {"const": True}}},
@@ -274,7 +274,7 @@ class WorkflowFile(Shape):
         default={},
     )
     defaults: Any = declare(
-        "for all steps that do not say otherwise", ReadApart(mapping, lambda: DefaultsKeys)
+        "values for the steps that do not set them", ReadApart(mapping, lambda: DefaultsKeys)
     )
     deadline: float | None = declare("of the whole execution: then it fails, class `timeout`", DURATION)
     outputs: dict[str, Any] | None = declare(

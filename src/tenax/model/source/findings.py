@@ -1,4 +1,4 @@
-"""Everything wrong with one file, collected so that its author sees it all at once, each with its place."""
+"""Collects all mistakes in one file with their places, so that the author sees them at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenax.errors import Finding, InvalidDefinition
 Path = tuple[str | int, ...]
 
 MOST_FINDINGS = 100
-"""Beyond this a file is not read further: nobody reads on, and a hostile file must not cost more."""
+"""The number of findings after which reading ends. People read no further, and a hostile file must not cost more."""
 
 NOT_YET = "is not supported by this version of Tenax yet"
 
@@ -25,7 +25,7 @@ _LONGEST_MESSAGE = 600
 
 
 def format_path(path: Path) -> str:
-    """A key path as people read it: `workflow[0].retry.max_attempts`."""
+    """Formats a key path for people: `workflow[0].retry.max_attempts`."""
     parts: list[str] = []
     for key in path:
         if isinstance(key, int):
@@ -38,20 +38,20 @@ def format_path(path: Path) -> str:
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """A user's own text within a message: on one line, never long."""
+    """Returns a user's text for use within a message: on one line, and shortened."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: limit + 1])
     return line if len(text) <= limit else line[:limit] + "..."
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant. Bounded: names come from the file, and there may be thousands."""
+    """Returns the known name that was probably meant, or None. The effort is bounded, since a file may have thousands of names."""
     if len(name) > _LONGEST_GUESSED:
         return None
     candidates: list[str] = []
     for candidate in known:
         if candidate.lower() == name.lower():
             return candidate
-        # What differs more than that in length alone cannot be near.
+        # Names whose lengths differ this much cannot be similar.
         short, long = sorted((len(candidate), len(name)))
         if 2 * short >= _NEAR * (short + long) and len(candidates) < _MOST_GUESSED:
             candidates.append(candidate)
@@ -59,7 +59,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """How a message about an unknown name ends: with the nearest one, or else with those there are."""
+    """Returns the end of a message about an unknown name: the nearest known name, or else all known names if they are few."""
     meant = nearest(name, known)
     if meant is not None:
         return f"; did you mean `{meant}`?"
@@ -69,14 +69,14 @@ def suggest(name: str, known: Collection[str]) -> str:
 
 
 def suggest_or_list(name: str, known: Iterable[str]) -> str:
-    """The same where nobody knows the names by heart: all of them, if none is near."""
+    """Returns the end of a message about an unknown name: the nearest known name, or else all of them."""
     names = list(known)
     meant = nearest(name, names)
     return f"; did you mean `{meant}`?" if meant is not None else f"; known are {', '.join(names)}"
 
 
 def name_kind(value: Any) -> str:
-    """What a value of the file is, in the words of its author."""
+    """Returns the kind of a value, in words for the author of a file."""
     match value:
         case None:
             return "nothing"
@@ -93,7 +93,7 @@ def name_kind(value: Any) -> str:
 
 
 def found_in_words(value: Any) -> str:
-    """Returns what a value is, with the value itself where it is short, in words a writer of YAML knows."""
+    """Returns what a value is in words for the author of a file. A short value is included."""
     match value:
         case None:
             return "nothing"
@@ -112,7 +112,7 @@ def found_in_words(value: Any) -> str:
 
 
 def describe_mismatch(wanted: str, found: Any, written: str | None) -> str:
-    """Says what was wanted and what was found. Where text was wanted and YAML read something else, also how to write it."""
+    """Says what was expected and what was found. If YAML read an unquoted text as another type, also says to quote it."""
     if isinstance(found, list | dict) or not written:
         return f"expected {wanted}, found {name_kind(found)}"
     message = f"expected {wanted}, found {name_kind(found)} ({shorten(written)})"
@@ -126,14 +126,14 @@ def more_to_come(file: str | None) -> Finding:
 
 
 class Source(Protocol):
-    """A file that was read: the faults of its syntax, and where each of its values is written."""
+    """Is a file that was read: its syntax errors, and the places of its values."""
 
     findings: list[Finding]
     filename: str | None
 
     @property
     def data(self) -> Any:
-        """The whole file as plain data."""
+        """Returns the whole file as plain data."""
 
     def place(self, path: Path) -> tuple[int, int] | None:
         """Returns the line and the column of a key path."""
@@ -149,7 +149,7 @@ class Source(Protocol):
 
 
 class Findings:
-    """The findings of one source. Places are looked up by key path."""
+    """Holds the findings of one source. A key path gives the place of each finding."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -159,7 +159,7 @@ class Findings:
         return len(self._found)
 
     def add(self, path: Path, message: str) -> None:
-        """Report `message` at `path`, unless the value there was already reported as unreadable."""
+        """Reports `message` at `path`, unless the value there was already reported as unreadable."""
         place = self.source.place(path)
         if place is None:
             return
@@ -177,11 +177,11 @@ class Findings:
             self.refuse()
 
     def mismatch(self, wanted: str, found: Any, path: Path) -> None:
-        """Report a value of the wrong type."""
+        """Reports a value of the wrong type."""
         self.add(path, describe_mismatch(wanted, found, self.source.written(path)))
 
     def refuse(self) -> None:
-        """Raise what was found, in the order of the file; return quietly where there is nothing."""
+        """Raises the findings in the order of the file. Does nothing if there are none."""
         if not self._found:
             return
         ordered = sorted(self._found, key=lambda finding: (finding.line or 0, finding.column or 0))

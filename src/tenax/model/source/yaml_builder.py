@@ -1,6 +1,6 @@
-"""The events of a YAML parser, one by one, into nodes that know their places.
+"""Builds nodes with places from the events of a YAML parser.
 
-Nothing recurses, no tag makes an object, and whatever passes a limit ends the reading there, before it is expanded.
+Nothing recurses, and no tag makes an object. A text that passes a limit is refused before its aliases are expanded.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tenax.model.source.findings import MOST_FINDINGS, Path, format_path, more_t
 from tenax.model.source.yaml_scalars import TEXT_TAG, read_scalar, refuse_tag
 
 MAX_BYTES = 8 * 1024 * 1024
-"""Of the text; and of all texts in it once aliases are expanded."""
+"""The most bytes of the text, and of all texts in it after aliases are expanded."""
 MAX_VALUES = 500_000
-"""Keys included, after expansion of aliases. A step has some twenty to forty: ten thousand of them fit."""
+"""The most values, with keys, after aliases are expanded. A step has twenty to forty, so ten thousand steps fit."""
 MAX_DEPTH = 50
 
 _COLLECTION_TAGS = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", "!"})
@@ -25,39 +25,39 @@ _COLLECTION_TAGS = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", 
 
 @dataclass(slots=True)
 class Node:
-    """One value of the text and where it stood. An alias is the node it names."""
+    """Holds one value of the text with its place. An alias is the same node as the value that it names."""
 
     value: Any
     line: int
     column: int
     text: str | None = None
-    """A scalar as it was written."""
+    """The text of a scalar as it was written."""
     children: dict[str, Node] | list[Node] | None = None
     keys: dict[str, tuple[int, int]] | None = None
-    """Where the keys of a mapping stood."""
+    """The places of the keys of a mapping."""
     size: int = 1
     length: int = 0
     depth: int = 0
     broken: bool = False
-    """Already reported as unreadable: nothing more is said of it."""
+    """True if the value was reported as unreadable. It is not reported again."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A collection that is still open."""
+    """Holds a collection that is still open."""
 
     node: Node
     anchor: str | None
     flow: bool
     key: str | None = None
     key_place: tuple[int, int] | None = None
-    """Set between a key and its value."""
+    """The place of the last key, until its value follows."""
     merging: bool = False
     merges: list[Node] | None = None
 
 
 class Builder:
-    """Takes the parser's events one by one."""
+    """Builds the nodes from the parser's events."""
 
     def __init__(self, filename: str | None) -> None:
         self.filename = filename
@@ -158,7 +158,7 @@ class Builder:
         self._attach(node, place)
 
     def _attach(self, node: Node, place: tuple[int, int]) -> None:
-        """Put a finished node where it belongs: the root, an element, a key or the value of one."""
+        """Adds a finished node to its parent: as the root, an element, a key, or the value of a key."""
         if not self._frames:
             self.root = node
             return
@@ -174,7 +174,7 @@ class Builder:
             self._take_value(frame, node)
 
     def _count(self, place: tuple[int, int], values: int, length: int) -> None:
-        """A collection counts one by one what is in it; an alias counts all at once what it stands for."""
+        """Counts the values and bytes so far. An alias counts for everything that it stands for."""
         self._values += values
         self._length += length
         if self._values > MAX_VALUES:
@@ -220,7 +220,7 @@ class Builder:
             _put(frame.node, key, node, place)
 
     def _merge(self, node: Node, merges: list[Node]) -> None:
-        """`<<`: the mapping's own keys win, then the earlier of the merged ones."""
+        """Carries out `<<`. The mapping's own keys win over merged keys, and earlier merged mappings win over later ones."""
         sources = [
             s
             for merged in merges
@@ -258,7 +258,7 @@ class Builder:
         self._refuse_at(_place(event), message)
 
     def _refuse_at(self, place: tuple[int, int], message: str) -> NoReturn:
-        """For what ends the reading: nothing after it can be trusted, or it would cost too much."""
+        """Ends the reading, because the rest cannot be trusted or would cost too much."""
         path = self._path()
         self._record(place, message, path if len(path) <= 5 else ())
         raise InvalidDefinition(self.findings)
@@ -281,6 +281,6 @@ def _grow(parent: Node, child: Node) -> None:
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:
-    """Line and column as people count them, from 1."""
+    """Returns the line and the column of an event, counted from 1."""
     assert event.start_mark is not None  # every event of a parser has its mark
     return event.start_mark.line + 1, event.start_mark.column + 1

@@ -1,7 +1,7 @@
-"""What an unquoted word of YAML means: booleans, numbers, nothing, or text.
+"""Decides what an unquoted word of YAML means: a boolean, a number, nothing, or text.
 
-The rules are PyYAML's (`yes` and `off` are booleans), but for what has hurt people: a date and `1:30` stay text, `1e5` is
-a number as in JSON, and what no two readers agree on, or no JSON can hold, is refused with what to write instead.
+The rules are PyYAML's (`yes` and `off` are booleans), with exceptions. A date and `1:30` stay text. `1e5` is a number, as in JSON. A word
+is refused, with a remedy, if YAML readers disagree about it or JSON cannot hold it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOOLEANS = {
 }
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 _NOT_TEXT = frozenset("+-.0123456789~nNyYtTfFoO")
-"""The first letters of whatever may be something else than text."""
+"""The first characters of words that may be something other than text."""
 
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _BASED = re.compile(r"([-+]?)0([box])([0-9a-fA-F_]+)")
@@ -45,7 +45,7 @@ TEXT_TAG = f"{_TAG_PREFIX}str"
 
 
 def read_scalar(text: str, tag: str | None) -> Any:
-    """The value of a scalar with an explicit tag, or of an unquoted one. ValueError says why there is none."""
+    """Returns the value of a scalar that has a tag or no quotes. Raises a ValueError that says why it has none."""
     if tag is None:
         return read_plain(text)
     if tag in (TEXT_TAG, "!"):

@@ -1,4 +1,4 @@
-"""A YAML (or JSON) text read into plain data that remembers where everything stood."""
+"""Reads a YAML or JSON text as plain data, and remembers the place of each value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Source:
-    """The data of a text, the places of its keys and values, and what was wrong with it as YAML."""
+    """Holds the data of a text, the places of its keys and values, and its syntax errors."""
 
     def __init__(self, root: Node, findings: list[Finding], filename: str | None) -> None:
         self.root = root
@@ -26,10 +26,9 @@ class Source:
         return self.root.value
 
     def place(self, path: Path) -> tuple[int, int] | None:
-        """Line and column (from 1) of the key at `path`, or of the value where it is an element of a list.
+        """Returns the line and the column of the key at `path`, or of an element of a list. Both count from 1.
 
-        A path that leads to nothing (a key that is missing) gives the place of what should have held it; one that leads
-        into something unreadable gives None.
+        A path to a missing key gives the place of the value that should have it. A path into an unreadable value gives None.
         """
         node, place = self.root, (self.root.line, self.root.column)
         for key in path:
@@ -47,17 +46,17 @@ class Source:
         return None if node.broken else place
 
     def written(self, path: Path) -> str | None:
-        """The scalar at `path` as it was written, before it was taken for a number or a boolean."""
+        """Returns the scalar at `path` as it was written, before it was read as a number or a boolean."""
         node = self._node(path)
         return None if node is None else node.text
 
     def value(self, path: Path) -> Any:
-        """The plain data at `path`, or None."""
+        """Returns the plain data at `path`, or None."""
         node = self._node(path)
         return None if node is None else node.value
 
     def size(self, path: Path) -> int:
-        """How many values there are at `path` and below."""
+        """Returns the number of values at `path` and below."""
         node = self._node(path)
         return 0 if node is None else node.size
 
@@ -77,7 +76,7 @@ def _child(node: Node, key: str | int) -> Node | None:
 
 
 def read_source(text: str | bytes, *, filename: str | None = None) -> Source:
-    """Read one document. Raises InvalidDefinition where there is nothing that could be looked at further."""
+    """Reads one document. Raises InvalidDefinition if nothing of it can be checked further."""
     content = _decode(text, filename)
     builder = Builder(filename)
     try:
