@@ -13,7 +13,7 @@ EndState = Literal["completed", "failed", "skipped"]
 
 @dataclass(slots=True)
 class Ending:
-    """A step that will not run any more."""
+    """Is the end of a step, which will not run any more."""
 
     step: str
     state: EndState
@@ -21,8 +21,7 @@ class Ending:
 
 @dataclass(slots=True)
 class Progress:
-    """The consequences of endings: steps whose needs are met, steps that nothing can start any more, and changed
-    counters."""
+    """Holds the consequences of ended steps: the steps that may start, the steps that nothing can start any more, and changed counters."""
 
     ready: list[str] = field(default_factory=list)
     unreachable: dict[str, str] = field(default_factory=dict)

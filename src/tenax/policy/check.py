@@ -32,11 +32,11 @@ from tenax.policy.expressions.visible_names import (
 from tenax.policy.retry.resolve import PolicyError, resolve_policy
 
 MOST_EXPRESSIONS = 50_000
-"""Expressions in one definition. Each is compiled, so a file full of them must not block the server."""
+"""The most expressions in one definition. Each is compiled, so a file full of them must not block the server."""
 
 
 MOST_EXPRESSIONS_OF_STEP = 2_000
-"""Expressions in one step. They are compiled together whenever its plan is loaded."""
+"""The most expressions in one step. They are compiled together whenever its plan is loaded."""
 _DEFAULT_LIMITS = Limits()
 
 
@@ -65,7 +65,7 @@ class _Check:
         self._said: set[tuple[Path, str]] = set()
         self._expressions = 0
         declared = draft.findings.source.data.get("input")
-        # Inputs as declared and not as accepted: an input with a wrong schema is not reported as unknown too.
+        # The declared inputs are used, and not the accepted ones. So an input with a wrong schema is not also reported as unknown.
         inputs: list[str] = list(declared) if isinstance(declared, dict) else []
         self._reach = NameCheck(draft.workflow, inputs, self._say, linked=draft.linked)
 
@@ -139,7 +139,7 @@ class _Check:
             self._reach.check_template(text, place, below, shell=below == shell)
 
     def _say(self, path: Path, message: str) -> None:
-        """Reports a message once: what many steps inherit from `defaults` is one mistake."""
+        """Reports a message once. A mistake in `defaults` would otherwise be reported for every step that inherits it."""
         if (path, message) not in self._said:
             self._said.add((path, message))
             self._findings.add(path, message)
@@ -166,8 +166,7 @@ class _Check:
             return None
 
     def _check_vary(self, action: Step, policy: Policy, place: TemplatePlace, path: Path) -> None:
-        """Checks inherited entries of `vary`. Entries of the action itself were checked as they were read; inherited
-        ones meet its keys only here."""
+        """Checks the entries of `vary` that the step inherits. Its own entries were checked when they were read."""
         inherited = not (isinstance(action.retry, dict) and "vary" in action.retry)
         for index, text in enumerate(policy.vary):
             origin = self._origin(action, path, ("vary", index))
@@ -223,7 +222,7 @@ class _Check:
 
 
 class _InheritedFindings(Findings):
-    """Findings about inherited parts. Each is reported once, with the way to correct it."""
+    """Collects findings about inherited values. Each is reported once, with the way to correct it."""
 
     def __init__(self, findings: Findings, say: Say) -> None:
         super().__init__(findings.source)

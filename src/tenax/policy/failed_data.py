@@ -1,4 +1,4 @@
-"""The data of events about a final failure: what they say about its attempts."""
+"""Builds the data of events about a final failure."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
 
 class FixedSuccessor(NamedTuple):
     next: str | None
-    """The step that starts. None if the execution is complete."""
+    """The step that starts. None if the execution completes."""
 
 
 def find_fixed_successors(

@@ -1,4 +1,4 @@
-"""Questions about the graph of a workflow. Each is answered in linear time, without recursion."""
+"""Answers questions about the graph of a workflow, each in linear time and without recursion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def topological_order(workflow: Workflow) -> list[str]:
 
 
 def fallbacks_of(workflow: Workflow) -> dict[str, str]:
-    """Returns by the name of a step its fallback, which runs in its place if it fails (`on_failure: {step: NAME}`)."""
+    """Returns the fallback of each step that has one, by the name of the step. It runs if the step fails (`on_failure: {step: NAME}`)."""
     return {
         step.name: step.on_failure.step
         for step in workflow.steps
@@ -43,7 +43,7 @@ def fallbacks_of(workflow: Workflow) -> dict[str, str]:
 
 
 def goals_of(workflow: Workflow) -> tuple[str, ...]:
-    """Returns the steps marked `goal: true`, or else the last ones: those that nothing needs but their own fallback.
+    """Returns the steps marked `goal: true`. If there are none, returns the last steps, which at most their own fallback needs.
 
     The fallback of a goal is a goal too, because it replaces the goal.
     """

@@ -31,8 +31,10 @@ How = Literal[
     "hold_expired",
     "released",
 ]
-"""`ended`: the server carried the item out itself. `hold_expired`: no attempt has ended; the time for the next one has
-come. `released`: no attempt has ended; the server ends a hold."""
+"""`ended`: the server carried the item out itself. `hold_expired`: no attempt has ended, and the hold is over.
+
+`released`: no attempt has ended, and the server ends a hold.
+"""
 
 _HOW: Mapping[type[events.Event], of.LossKind] = {
     events.LeaseExpired: "lease_expired",
@@ -40,7 +42,7 @@ _HOW: Mapping[type[events.Event], of.LossKind] = {
     events.ActionNotCompleted: "action_not_completed",
     events.ActionSnoozed: "action_snoozed",
 }
-"""The names in a `compensation_error` of ends that have an event type of their own in a step."""
+"""The value of `how` in a `compensation_error`, for ends that have an event type of their own in a step."""
 _NOTHING_SAID = of.SnoozedData()
 SHORT_SUCCESS = msgspec.Raw(
     encode(
@@ -55,7 +57,7 @@ SHORT_SUCCESS = msgspec.Raw(
 
 
 class Item(Protocol):
-    """A work item, read from its row or from the memory of the server that leased it."""
+    """Holds a work item, read from its row or from the memory of the server that leased it."""
 
     @property
     def id(self) -> int: ...
@@ -94,7 +96,7 @@ class Item(Protocol):
 
 
 class EndedAttempt(msgspec.Struct, gc=False):
-    """The end of an attempt of an item."""
+    """Describes the end of an attempt of an item."""
 
     item: Item
     outcome: Outcome

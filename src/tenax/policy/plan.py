@@ -1,5 +1,4 @@
-"""A plan is a workflow that is ready to run: policies are resolved, templates and conditions are compiled, and the
-graph is indexed in both directions."""
+"""Makes plans. A plan is a workflow that is ready to run: its policies are resolved, its expressions compiled, and its graph indexed."""
 
 from __future__ import annotations
 
@@ -33,12 +32,12 @@ from tenax.policy.retry.vary import overrides_of
 
 Reads = frozenset[tuple[str, ...]]
 COMPENSATION = "compensate:"
-"""Prefix of a step's name for the policy of its compensation. No name of a step has a colon."""
+"""The prefix of a step's name for the policy of its compensation. Names of steps contain no colon."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAction:
-    """The action of a work item, with everything needed to queue it, lease it and decide on it."""
+    """Holds the action of a work item, with everything needed to queue it, lease it and decide on it."""
 
     step: Step
     policy: CompiledPolicy
@@ -55,7 +54,7 @@ class PlannedAction:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep(PlannedAction):
-    """A step with everything needed to start it and to advance from it."""
+    """Holds a step with everything needed to start it and to advance from it."""
 
     when: Expression | None
     when_reads: tuple[str, ...]
@@ -74,18 +73,18 @@ class PlannedStep(PlannedAction):
 
     @property
     def is_final(self) -> bool:
-        """Whether the result stays as it is once the step has ended: no fallback replaces it."""
+        """Returns whether the result stays as it is when the step has ended, because no fallback replaces it."""
         return self.step.on_failure is None or self.step.on_failure.step is None
 
     @property
     def forgiven(self) -> bool:
-        """Whether steps that depend on it go on after its failure."""
+        """Returns whether the steps that depend on this step go on after its failure."""
         return self.step.on_failure is not None
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChild:
-    """The plan of a child workflow, resolved when its parent was submitted."""
+    """Holds the plan of a child workflow, resolved when its parent was submitted."""
 
     plan_id: int
     hash: str
@@ -95,7 +94,7 @@ class PlannedChild:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of an execution. Its hash covers the definition and the resolved policies."""
+    """Is the plan of an execution. Its hash covers the definition and the resolved policies."""
 
     workflow: Workflow
     workflow_hash: str
@@ -110,15 +109,15 @@ class Plan:
     compensated: tuple[str, ...]
     """The steps that have a compensation."""
     single: bool
-    """The workflow is one plain step: its end is the end of the execution, and the graph needs no rows."""
+    """True if the workflow is one plain step. The end of the step is then the end of the execution, and the graph needs no rows."""
     fixed_successors: Mapping[str, FixedSuccessor] = field(default_factory=dict)
-    """The steps whose first success always has the same consequence, which is the successor."""
+    """The steps whose first success always has the same consequence, each with the step that follows."""
     begins_plainly: bool = False
-    """Its first steps are queued as they are: no condition, list or key is computed for them."""
+    """True if the first steps can be queued without computing a condition, a list or a key for them."""
     has_server_steps: bool = False
     has_fan_outs: bool = False
     soonest: float | None = None
-    """Seconds until something of a new execution may expire by itself: its deadline, or time in the queue."""
+    """Seconds until the first limit of a new execution may expire: its deadline, or a time in the queue."""
     children: Mapping[str, PlannedChild] = field(default_factory=dict)
 
     def action(self, step: str, *, compensates: bool) -> PlannedAction:
@@ -136,7 +135,7 @@ class Plan:
 
     @property
     def policies(self) -> dict[str, str]:
-        """The hash of each action's policy."""
+        """Returns the hash of each action's policy."""
         return {name: action.policy_hash for name, action in self.actions.items()}
 
     def policy_bodies(self) -> dict[str, dict[str, Any]]:

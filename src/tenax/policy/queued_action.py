@@ -1,4 +1,4 @@
-"""The columns of a queued item that depend on its action and not on its execution."""
+"""Defines the columns of a queued item that depend on its action and not on its execution."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tenax.model.policy import Policy
 from tenax.policy.retry.vary import varied
 
 SERVER_QUEUE = "tenax:server"
-"""The queue of items that the server carries out itself. No queue of a definition has such a name."""
+"""The queue of items that the server carries out itself. No queue of a definition can have this name."""
 
 
 class QueuedAction(NamedTuple):
-    """The columns of a new item that depend on its action alone."""
+    """Holds the columns of a new item that depend only on its action."""
 
     step: str
     queue: str
@@ -44,7 +44,7 @@ def queued_action(step: Step, policy: Policy) -> QueuedAction:
 
 
 def queue_deadline(step: Step, available_at: datetime) -> datetime | None:
-    """Returns when the time that an item may wait in the queue is over."""
+    """Returns the time until which an item may wait in the queue."""
     return None if step.queue_ttl is None else available_at + timedelta(seconds=step.queue_ttl)
 
 

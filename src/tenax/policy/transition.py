@@ -1,9 +1,7 @@
-"""The one transition of a work item: its input is what is known of the item and what happened to it, and its result is
-everything that follows for it.
+"""Computes the one transition of a work item. Its input is the state of the item and the end of an attempt. Its result is everything that follows.
 
-The function is pure. It serves a report, a lost lease, a timeout, an expired wait in the queue, a callback, a signal
-and the end of a child. It is the same whether the facts come from the memory of the server that leased the item, or
-from its locked row.
+The function is pure. It serves reports, lost leases, timeouts, expired waits in the queue, callbacks, signals and ends of children. It is
+the same whether the facts come from the memory of the server that leased the item, or from its locked row.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from tenax.policy.transitions import check
 ERROR_SHOWN = 500
 """Characters of an error's message that the item's row keeps. The log has all of it."""
 _WITHOUT_ATTEMPT = ("hold_expired", "released")
-"""No attempt has ended: there is no outcome to log."""
+"""The ways in which an outcome arises without the end of an attempt. There is no outcome to log."""
 STEP_OF: Mapping[str, str] = {
     "queued": "queued",
     "leased": "running",
@@ -57,7 +55,7 @@ STEP_OF: Mapping[str, str] = {
 
 
 class ServerRules(NamedTuple):
-    """The settings that a transition depends on."""
+    """Holds the settings on which a transition depends."""
 
     retries_enabled: bool
     poison_after: int
@@ -66,7 +64,7 @@ class ServerRules(NamedTuple):
 
 
 class FanOutCounters(Protocol):
-    """The counters of the fan-out that an item is part of."""
+    """Holds the counters of the fan-out to which an item belongs."""
 
     @property
     def closed(self) -> bool: ...
@@ -79,27 +77,27 @@ class FanOutCounters(Protocol):
 
 
 class Transition(msgspec.Struct, gc=False):
-    """The consequences of one ended attempt."""
+    """Holds the consequences of one ended attempt."""
 
     item: Item
     decision: Decision
     events: list[Event]
     again: ItemAgain | None = None
-    """The item as it goes back to the queue. None if the item has ended."""
+    """The item as it returns to the queue. None if the item has ended."""
     ended_step: StepRow | None = None
-    """The step, if it has ended with the item: the graph advances from it."""
+    """The step, if it ended with the item. The graph advances from it."""
     recorded_step: StepRow | None = None
-    """The step, if its execution had ended before: nothing follows."""
+    """The step, if its execution had ended before. It is recorded, and nothing follows."""
     item_result: ItemResult | None = None
     """The end of an item of a fan-out."""
     run: Run | None = None
     """The result of the attempt, as far as it concerns its worker."""
     suspect: bool = False
-    """One more lost lease may quarantine the item: it does not run beside another suspect."""
+    """True if one more lost lease may quarantine the item. It then does not run beside another suspect."""
     poison: bool = False
-    """The item kills every worker that runs it: its workers are not to blame."""
+    """True if every worker that ran the item was lost. The losses do not count against the workers."""
     abandoned_child: int | None = None
-    """The child that the item no longer waits for."""
+    """The child for which the item no longer waits."""
 
 
 def transition(

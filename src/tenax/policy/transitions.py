@@ -1,4 +1,4 @@
-"""The one table of the states that may follow each other. The schema's CHECK constraints name the same states."""
+"""Lists the states that may follow each other. The schema's CHECK constraints name the same states."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TRANSITIONS: Final[Mapping[str, Table]] = {
 
 
 class IllegalTransition(AssertionError):
-    """A bug of Tenax itself. The transaction is rolled back, and nothing is written."""
+    """Reports a bug of Tenax itself. The transaction is rolled back, and nothing is written."""
 
 
 def check(what: str, before: str, after: str) -> None:

@@ -161,7 +161,7 @@ def test_every_law_has_a_case_and_a_sentence() -> None:
 
 def test_laws_on_what_cannot_be_looked_at_say_so() -> None:
     assert list(rows_have_an_execution("step")) == [
-        "the table `step` has rows of an execution that there is not"
+        "the table `step` has rows of an execution that does not exist"
     ]
     [message] = plan_is_readable(3)
     assert "plan 3" in message

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 PROBE, HEALTHY, DEGRADED = range(3)
-"""The ranks of offers, in serving order. An unhealthy worker makes no offer."""
+"""The ranks of offers, in serving order. An unhealthy worker makes no offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Able:
-    """What a worker is able to run."""
+    """Says which work a worker is able to run."""
 
     queues: frozenset[str]
     runtimes: frozenset[str]
@@ -21,24 +21,24 @@ class Able:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The free slots of one lease request. A probe has one slot."""
+    """Offers the free slots of one lease request. The offer of a probe has one slot."""
 
     request_no: int
     able: Able
     worker: str
     slots: int
     depth: int
-    """Items that are leased to the worker now. The number is the same in all of its offers."""
+    """The number of items that are leased to the worker now. It is the same in all offers of the worker."""
     rank: int = HEALTHY
     suspects: bool = False
-    """The worker runs a suspect now."""
+    """True if the worker runs a suspect now."""
     whole: bool = False
-    """At the worker's turn all of its slots are filled, and not only one (by `order_slots`)."""
+    """True if the worker's turn fills all of its slots, and not only one (`order_slots`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemLimit:
-    """At most `most` items that name this limit run at once."""
+    """Limits the number of items of one name that run at once to `most`."""
 
     name: str
     most: int
@@ -46,7 +46,7 @@ class ItemLimit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A ready item, with everything that decides which worker may run it and when."""
+    """Holds a ready item, with everything that decides which worker may run it and when."""
 
     id: int
     queue: str
@@ -76,11 +76,10 @@ def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
 
 
 def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tuple[int, int]]:
-    """Returns (item, request) for each candidate that an able worker has a slot for: the best offer by rank, depth and
-    number.
+    """Assigns candidates to slots. Returns (item, request) for each candidate for which an able worker has a slot.
 
-    Candidates with the same requirements share a heap of able offers. A worker's depth only grows meanwhile. So an
-    outdated entry stands too far in front, and is corrected when it is reached.
+    The best offer by rank, depth and number gets the candidate. Candidates with the same requirements share a heap of able offers. The
+    depth of a worker only grows meanwhile, so an outdated entry is too far in front. It is corrected when it is reached.
     """
     slots = _Slots(offers)
     heaps: dict[_Ask, list[_ServingOrder]] = {}
@@ -101,7 +100,7 @@ def admit(
 ) -> list[Candidate]:
     """Returns the candidates that may run now, in order.
 
-    `running` is the number of items that run under each limit, `quotas` the number that each limited queue may start.
+    `running` is the number of items that run under each limit. `quotas` is the number of items that each limited queue may start.
     """
     running, quotas = dict(running), dict(quotas)
     admitted: list[Candidate] = []
@@ -124,8 +123,10 @@ _ServingOrder = tuple[int, int, int]
 """Rank, depth and number of an offer: the order in which offers are served."""
 
 _Ask = tuple[str, str, frozenset[tuple[str, str]], bool]
-"""Queue, runtime, labels, and whether the item is a suspect. A worker that runs a suspect leaves the heap for suspects
-for good."""
+"""The requirements of a group of items: queue, runtime, labels, and whether they are suspects.
+
+A worker that gets a suspect leaves the heap for suspects.
+"""
 
 
 def _asked(candidate: Candidate) -> _Ask:
@@ -139,7 +140,7 @@ def _is_able(able: Able, ask: _Ask) -> bool:
 
 
 class _Slots:
-    """The free slots of all offers while they are assigned."""
+    """Holds the free slots of all offers while they are assigned."""
 
     def __init__(self, offers: Sequence[Offer]) -> None:
         self._offers = offers

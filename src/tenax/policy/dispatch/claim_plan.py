@@ -1,11 +1,11 @@
-"""Plans a claim: what the server asks the database next, and how many slots each kind of ready item gets.
+"""Plans a claim: which query the server sends next, and how many slots each kind of ready item gets.
 
-A claim leases ready items to the waiting lease requests. The *short claim* does it by one statement, which takes a list
-of shares (`pick_ready_items.sql`). It can serve unrestricted items of one priority, and one fan-out beside them.
-Everything else needs the *full claim* (`engine/lease/full_claim.py`).
+A claim leases ready items to the waiting lease requests. The *short claim* does it by one statement, which takes a list of shares
+(`pick_ready_items.sql`). It can serve unrestricted items of one priority, and one fan-out beside them. All other cases need the *full
+claim* (`engine/lease/full_claim.py`).
 
-Between claims a server keeps one `ClaimState`. Within a short claim, `next_query` returns the next question, and
-`after_look`, `after_pick` and `after_claim` take in the answers. Nothing here knows a database or a clock.
+Between claims a server keeps one `ClaimState`. Within a short claim, `next_query` returns the next query, and `after_look`, `after_pick`
+and `after_claim` return the state after its answer. This module knows neither the database nor the clock.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import NamedTuple
 from tenax.policy.dispatch.fair_turns import FairTurns, fan_out_turns, since_fan_out_after
 
 MAX_CLAIM_SIZE = 500
-"""Items per claim."""
+"""The most items in one claim."""
 SNAPSHOT_SECONDS = 0.1
 """Seconds for which a queue snapshot is used while there is more work than slots."""
 MIN_EXPECTED = 8
-"""Items that a claim asks for at first, at least. With fewer it would often have to ask twice."""
+"""The least number of items that a claim asks for at first. With fewer it would often have to ask twice."""
 
 Level = tuple[str, int]
 """A queue and a priority."""
@@ -30,19 +30,19 @@ Level = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class LevelSnapshot:
-    """The ready items at one priority of a queue. Times are the seconds that the oldest item has been ready."""
+    """Describes the ready items at one priority of a queue. Times are the seconds for which the oldest item has been ready."""
 
     queue: str
     priority: int
     new_waited: float | None
-    """Of new unrestricted items. None if there are none."""
+    """The time of new unrestricted items. None if there are none."""
     retry_waited: float | None
-    """Of unrestricted items that are to be retried. None if there are none."""
+    """The time of unrestricted items that are retried. None if there are none."""
     first_lane: int | None
     """The lowest lane of restricted items. 0 if some belong to no fan-out. None if there are no restricted items."""
     last_lane: int | None
     first_lane_waited: float | None
-    """Negative if no item of the first lane is due yet."""
+    """The time of the first lane. Negative if none of its items is due yet."""
 
     @property
     def key(self) -> Level:
@@ -50,13 +50,13 @@ class LevelSnapshot:
 
     @property
     def waited(self) -> float:
-        """Of unrestricted items. Negative if there are none."""
+        """Returns the time of unrestricted items. Negative if there are none."""
         return max(_waited(self.new_waited), _waited(self.retry_waited))
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """The ready items of some queues when they were last read."""
+    """Describes the ready items of some queues when they were last read."""
 
     queues: frozenset[str] = frozenset()
     at: float = float("-inf")
@@ -64,7 +64,7 @@ class QueueSnapshot:
     """The levels that have ready items."""
 
     def of(self, queues: frozenset[str]) -> QueueSnapshot:
-        """Returns the snapshot of these queues alone: a claim picks items by every level that its snapshot has."""
+        """Returns the snapshot of these queues alone. A claim picks items by every level that its snapshot has."""
         if self.queues == queues:
             return self
         return replace(
@@ -73,7 +73,7 @@ class QueueSnapshot:
 
     @property
     def unrestricted(self) -> list[LevelSnapshot]:
-        """The levels with unrestricted items, the longest waiting first."""
+        """Returns the levels with unrestricted items, the longest waiting first."""
         return sorted((level for level in self.levels if level.waited >= 0), key=lambda level: -level.waited)
 
     @property
@@ -82,15 +82,15 @@ class QueueSnapshot:
 
     @property
     def is_simple(self) -> bool:
-        """Whether there are only unrestricted items of one priority. They are served by age."""
+        """Returns whether all ready items are unrestricted and have one priority. They are served by age."""
         return len({level.priority for level in self.levels}) <= 1 and not self.restricted
 
     @property
     def fan_out(self) -> LevelSnapshot | None:
-        """The level of the only fan-out that is ready. None if there is none, or more than one.
+        """Returns the level of the only fan-out that is ready. Returns None if there is none, or more than one.
 
-        There must be no other restricted item. Unrestricted items must have the same priority and must not have waited
-        longer: the two kinds then take turns, whatever their age.
+        There must be no other restricted item. Unrestricted items must have the same priority and must not have waited longer. The two
+        kinds then take turns, whatever their age.
         """
         if len(self.restricted) != 1:
             return None
@@ -106,12 +106,12 @@ class QueueSnapshot:
 
 
 class Share(NamedTuple):
-    """A row of `pick_ready_items.sql`: up to `most` items of a level, without the first `skip`."""
+    """Is a row of `pick_ready_items.sql`: up to `most` items of a level, without the first `skip`."""
 
     queue: str
     priority: int
     state: str
-    """'queued' or 'retrying'. Empty for a fan-out, of which both are picked."""
+    """'queued' or 'retrying'. Empty for a fan-out, since both kinds of its items are picked."""
     lane: int
     """The lane of the fan-out, or 0 for unrestricted items."""
     skip: int
@@ -119,32 +119,33 @@ class Share(NamedTuple):
 
 
 class QueueKnowledge(Enum):
-    """The knowledge that a server has of the queues when a claim begins."""
+    """Says what a server knows of the queues when a claim begins."""
 
     NOTHING = auto()
-    """A claim must read the queues first."""
+    """Nothing is known. A claim must read the queues first."""
     SNAPSHOT = auto()
-    """The queues matched the snapshot a moment ago."""
+    """The snapshot is only a moment old."""
     DRAINED = auto()
     """The last claim left no ready item. New items are probably like those of the last snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """The state that a server keeps from one claim to the next."""
+    """Holds the state that a server keeps from one claim to the next."""
 
     known: QueueKnowledge = QueueKnowledge.NOTHING
     snapshot: QueueSnapshot = QueueSnapshot()
     """The last snapshot that had ready items."""
     expected: int = MIN_EXPECTED
-    """Items that the next claim asks for at first: twice as many as the last one leased. With little ready work,
-    hundreds of free slots then cost nothing."""
+    """The number of items that the next claim asks for at first: twice as many as the last claim leased.
+
+    With few ready items, hundreds of free slots then cost nothing.
+    """
     filled: bool = False
-    """The last claim filled all slots: there is probably more work than slots."""
+    """True if the last claim filled all slots. There is probably more work than slots."""
     turns: FairTurns = field(default_factory=FairTurns)
     in_vain: frozenset[Hashable] = frozenset()
-    """The requests of the last round, if it found nothing for them. An equal request need not be tried until something
-    has happened."""
+    """The requests of the last round, if it found nothing for them. Equal requests are not tried again until something has happened."""
 
     def fresh_snapshot(self, queues: frozenset[str], now: float) -> QueueSnapshot | None:
         """Returns the snapshot of these queues if it is new enough and covers them."""
@@ -153,28 +154,28 @@ class ClaimState:
 
 
 class SnapshotSource(Enum):
-    """The origin of a claim's snapshot."""
+    """Says where the snapshot of a claim comes from."""
 
     NONE = auto()
     GUESS = auto()
-    """The queues were drained: the claim assumes that new items are like those before."""
+    """The queues were drained. The claim assumes that new items resemble the earlier ones."""
     MEMORY = auto()
     READ = auto()
 
 
 class Query(Enum):
-    """The next action of a claim, other than picking items."""
+    """Is the next action of a claim, other than picking items."""
 
     LOOK = auto()
     """Read the queue snapshot."""
     FULL_CLAIM = auto()
-    """Make a full claim: nothing is leased yet, and the short claim cannot serve the ready items."""
+    """Make a full claim. Nothing is leased yet, and the short claim cannot serve the ready items."""
     END = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One statement that leases items to the next `slots` slots."""
+    """Leases items to the next `slots` slots by one statement."""
 
     shares: Sequence[Share]
     slots: int
@@ -182,7 +183,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim under way."""
+    """Is a claim under way."""
 
     queues: frozenset[str]
     slots: int
@@ -190,7 +191,7 @@ class Claim:
     snapshot: QueueSnapshot = QueueSnapshot()
     taken: int = 0
     was_filled: bool | None = None
-    """Whether the last pick by this snapshot leased as many items as it asked for. None before the first pick."""
+    """Whether the last pick with this snapshot leased as many items as it asked for. None before the first pick."""
 
 
 def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: float) -> Claim:
@@ -207,9 +208,9 @@ def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: floa
 def next_query(state: ClaimState, claim: Claim) -> Pick | Query:
     """Returns the next action of a short claim.
 
-    The first pick asks for the expected number of items, and the next one for the rest of the slots. Before the claim
-    leaves a slot empty, it reads the queues. A claim by a guess does not: it answers with the items found, and the next
-    claim reads the queues.
+    The first pick asks for the expected number of items, and the next pick for the rest of the slots. The claim reads the queues before it
+    leaves a slot empty. A claim by a guess does not read them: it answers with the items that it found, and the next claim reads the
+    queues.
     """
     left = claim.slots - claim.taken
     if left <= 0:
@@ -244,9 +245,9 @@ def _pick(state: ClaimState, claim: Claim, slots: int) -> Pick:
 
 
 def plan_shares(snapshot: QueueSnapshot, slots: int, turns: FairTurns) -> list[Share]:
-    """Divides the slots: one of eight to the fan-out, half of the rest to new items and half to retries.
+    """Divides the slots between the kinds of items. The fan-out gets one slot of eight. New items and retries get half of the rest each.
 
-    Slots that one kind leaves go to the others.
+    A kind leaves the slots that it does not need to the others.
     """
     own = snapshot.fan_out
     if own is None:
@@ -261,8 +262,10 @@ def plan_shares(snapshot: QueueSnapshot, slots: int, turns: FairTurns) -> list[S
 
 
 def _unrestricted_shares(snapshot: QueueSnapshot, slots: int, half: int) -> list[Share]:
-    """Lets the kind that has waited less begin, with `half` of the slots. Otherwise it would wait for all items of the
-    other kind."""
+    """Lets the kind that has waited less begin, with `half` of the slots.
+
+    Otherwise it would wait until all items of the other kind are leased.
+    """
     shares: list[Share] = []
     rest: list[Share] = []
     for level in snapshot.unrestricted:
@@ -283,7 +286,7 @@ def after_look(state: ClaimState, claim: Claim, snapshot: QueueSnapshot) -> tupl
 
 
 def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]) -> tuple[ClaimState, Claim]:
-    """Takes in the lanes of the items that a pick has leased."""
+    """Records the lanes of the items that a pick has leased."""
     turns, known = state.turns, state.known
     fan_out = claim.snapshot.fan_out
     if claim.source is not SnapshotSource.GUESS:
@@ -298,7 +301,7 @@ def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]
             since_fan_out=since_fan_out_after(turns.since_fan_out, len(lanes) - theirs, theirs),
             last_lane=(fan_out.first_lane or 0) if theirs else turns.last_lane,
         )
-        known = QueueKnowledge.NOTHING  # items that come meanwhile must not wait until the fan-out is done
+        known = QueueKnowledge.NOTHING  # new items must not wait until the fan-out is done
     elif claim.source is SnapshotSource.GUESS:
         known = QueueKnowledge.NOTHING
     state = replace(state, known=known, turns=turns)
@@ -306,7 +309,7 @@ def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]
 
 
 def after_claim(state: ClaimState, claim: Claim) -> ClaimState:
-    """Returns the state after a claim, short or full. News that came meanwhile are kept."""
+    """Returns the state after a short or a full claim. Keeps the news that came during the claim."""
     filled, known = claim.taken >= claim.slots, state.known
     if not filled and known is not QueueKnowledge.NOTHING:
         known = QueueKnowledge.DRAINED if claim.source is SnapshotSource.READ else QueueKnowledge.NOTHING

@@ -1,5 +1,4 @@
-"""The order in which ready items are served: by urgency, with new items and retries in turn, and fan-outs and other
-items in turn."""
+"""Decides the order in which ready items are served: by urgency, and in turns of new items and retries, and of fan-outs and other items."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ Ranked = tuple[float, int, T]
 """An item with its urgency and its priority."""
 
 FAN_OUT_SHARE = 8
-"""One of this many slots goes to fan-outs while other items wait too."""
+"""Fan-outs get one of this many slots while other items wait too."""
 
 
 @dataclass(frozen=True, slots=True)
 class FairTurns:
-    """The turns of the next claim. Each server counts its own."""
+    """Holds the turns of the next claim. Each server counts its own."""
 
     since_fan_out: int = 0
     """Items served since the last item of a fan-out."""
@@ -48,7 +47,7 @@ def since_fan_out_after(since_fan_out: int, others: int, fan_out: int, share: in
 
 
 def urgency(priority: int, waited: float, ageing: float) -> float:
-    """Returns the priority plus one for each `ageing` seconds of waiting. With ageing 0 priorities are strict."""
+    """Returns the priority plus one for each `ageing` seconds of waiting. If `ageing` is 0, waiting does not count."""
     return priority + (max(waited, 0.0) / ageing if ageing > 0 else 0.0)
 
 
@@ -71,8 +70,8 @@ def order_candidates(found: Sequence[Candidate], since_fan_out: int, ageing: flo
 def alternate(new: Sequence[Ranked[T]], retries: Sequence[Ranked[T]]) -> list[Ranked[T]]:
     """Merges new items and retries, both in their own order.
 
-    Items of the same priority alternate, and the kind that has waited longer begins. Otherwise urgency decides. So many
-    retries do not keep out new items, nor the other way round.
+    Items of the same priority alternate, and the kind that has waited longer begins. Otherwise urgency decides. So neither kind can keep
+    out the other.
     """
     row: list[Ranked[T]] = []
     n = m = 0
@@ -87,8 +86,7 @@ def alternate(new: Sequence[Ranked[T]], retries: Sequence[Ranked[T]]) -> list[Ra
 
 
 def lane_by_lane(items: Iterable[Candidate]) -> list[Candidate]:
-    """Orders the items of fan-outs by priority; within a priority, one item of each fan-out, then
-    another one of each."""
+    """Orders the items of fan-outs by priority. Within a priority it takes one item of each fan-out, then another one of each."""
     lanes: dict[tuple[int, int], list[Candidate]] = {}
     for item in items:
         lanes.setdefault((item.priority, item.lane), []).append(item)
@@ -108,9 +106,9 @@ def serve_order(
 ) -> list[T]:
     """Merges the items of fan-outs with all others, both in their own order.
 
-    Once in `share`, the next item of a fan-out goes before others that are no more urgent. By its priority it goes
-    before all less urgent items. Its age does not count: all items of a fan-out have waited equally long, and would
-    delay items of a higher priority.
+    Once in `share`, the next item of a fan-out goes before other items of the same urgency or less. An item of a fan-out always goes before
+    less urgent items, by its priority. Its age does not count. All items of a fan-out have waited equally long, and would delay items of a
+    higher priority.
     """
     row: list[T] = []
     n = m = 0

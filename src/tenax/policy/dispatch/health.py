@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from tenax.model.health import HEALTHS, Health, HealthTerms, WorkerState
 
 Value = float | str | None
-"""A number, a health, a truth value, or None if unknown."""
+"""The value of a column: a number, a health, a truth value, or None if unknown."""
 
 FAILURE_COLUMNS = frozenset({"consecutive_failures", "failure_rate"})
-"""The columns about failed work. They are under the floor, and a probe may clear them."""
+"""The columns that concern failed work. The floor applies to them, and a probe may clear them."""
 
 _Group = tuple[str | int, str, tuple[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The data that the server has of a worker, from its own observations and from the worker's reports."""
+    """Holds the data that the server has of a worker, from its own observations and from the worker's reports."""
 
     name: str
     runtimes: tuple[str, ...]
@@ -35,7 +35,7 @@ class Seen:
     queue_depth: int
     runs: int
     failures: int
-    """Runs and failures in the window."""
+    """The failures in the window."""
     reported_status: Health | None
     recovering: bool
     serves: int | None = None
@@ -44,8 +44,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class HealthTest:
-    """One column of the table: a value, and the thresholds from which it is bad. A threshold of None is
-    never reached."""
+    """Is one column of the table: a value, and the thresholds from which it is bad. A threshold of None is never reached."""
 
     name: str
     value: Value
@@ -56,14 +55,14 @@ class HealthTest:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The health of a worker, with the column that decided: the first of the worst."""
+    """Holds the health of a worker, with the column that decided: the first of the worst columns."""
 
     health: Health
     column: str | None = None
     value: Value = None
     threshold: Value = None
     floored: bool = False
-    """Its failures would make it unhealthy, but too few other workers could do its work."""
+    """True if its failures would make the worker unhealthy, but too few other workers could do its work."""
 
 
 def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
@@ -90,11 +89,10 @@ def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
 
 
 def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
-    """Returns whether a streak of failures that made the worker degraded ends now, because its last failure is older
-    than the window.
+    """Returns whether a streak of failures that made the worker degraded ends now, because its last failure is older than the window.
 
-    The count ends together with the verdict, so that the next failure is the first of a new streak. A streak that made
-    the worker unhealthy does not end by itself: a probe or a person ends it.
+    The count of failures ends with the streak, so that the next failure is the first of a new one. A streak that made the worker unhealthy
+    does not end by itself. A probe or a person ends it.
     """
     degraded = terms.degraded_failures <= seen.consecutive_failures < terms.unhealthy_failures
     return degraded and seen.last_failure_age is not None and seen.last_failure_age > terms.window
@@ -106,8 +104,11 @@ def judge(seen: Seen, terms: HealthTerms) -> Verdict:
 
 
 def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]:
-    """Judges all workers, by name. Failures make at most half of the workers that are able to do the same work
-    unhealthy. If that spares some, those already unhealthy stay so, and then the worse ones."""
+    """Judges all workers, by name.
+
+    Failures make at most half of the workers that can do the same work unhealthy. Workers that are unhealthy already come first, then the
+    worse ones. The rest are spared.
+    """
     verdicts: dict[str, Verdict] = {}
     able: Counter[_Group] = Counter()
     failing: list[Seen] = []
@@ -140,7 +141,7 @@ def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verd
 
 
 def may_probe(health: Health, column: str | None, state: WorkerState, terms: HealthTerms) -> bool:
-    """Returns whether one item, after a while, can show if the worker has recovered."""
+    """Returns whether the worker may get one item as a probe, to show whether it has recovered."""
     return terms.probing and state == "active" and health == "unhealthy" and column in FAILURE_COLUMNS
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from tenax.model.health import Health, WorkerState
 
 NAMED = 5
-"""Workers that are named although they could take the work but do not."""
+"""The most idle workers that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveWorker:
-    """A worker that is alive."""
+    """Describes a worker that is alive."""
 
     name: str
     queues: tuple[str, ...]
@@ -22,12 +22,12 @@ class LiveWorker:
     state: WorkerState
     health: Health
     own: bool = False
-    """It works for this execution alone, whatever queue and labels are asked for, and whatever its health."""
+    """True if the worker works for this execution alone. Queue, labels and health then do not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """The requirements of an item."""
+    """Holds the requirements of an item."""
 
     queue: str
     runtime: str

@@ -1,4 +1,4 @@
-"""The closures that compiled expressions consist of. Each takes the scope and returns a value."""
+"""Defines the closures of which compiled expressions consist. Each takes the scope and returns a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of process steps that are texts for `sh -c`: each template in them becomes one quoted word."""
+"""Renders commands of process steps that are texts for `sh -c`. Each template in them becomes one quoted word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.policy.expressions.shell_words import MARK, misplaced_words, quote_wo
 from tenax.policy.expressions.values import EvaluationError, as_text
 
 QUOTED = {"quote": "word"}
-"""Added to the slot of a secret: the worker quotes the secret as one word."""
+"""Is set in the slot of a secret that the worker must quote as one word."""
 _WHY = "its value is quoted already, as one word of the shell"
 _REMEDY = (
     "drop the quotes, pass it by `env`, write the command as a list, or end it in `| raw` for the plain text"
@@ -23,22 +23,21 @@ _SINGLE = (
 
 
 class WordError(ValueError):
-    """A template that is not allowed in its place, or whose value is not."""
+    """Says that a template is not allowed in its place, or that its value is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A template in a text for the shell, and the texts around it."""
+    """Is a template in a text for the shell, with the texts around it."""
 
     content: Expression | dict[str, str]
     """The expression. A secret is a mapping, because only the worker knows its value."""
     before: str = ""
     following: str = ""
     single: bool = False
-    """The command consists of this template alone."""
+    """True if the command consists of this template alone."""
     fault: str | None = None
-    """The reason why it must not stand here. A new definition is refused for it; for a stored one, the attempt fails.
-    """
+    """Why the template must not stand here. A new definition is refused for it. For a stored definition the attempt fails."""
 
     def rendered(self, value: Any) -> str | list[str]:
         """Returns the value as one quoted word. The value of a single template is the list of arguments."""
@@ -63,7 +62,7 @@ CommandPiece = str | Expression | dict[str, str] | Word
 
 
 def literal_braces(content: Expression | dict[str, str]) -> str | None:
-    """Returns the text of a template that only writes braces. `{{ '{{' }}` is how a file writes them."""
+    """Returns the text of a template that only writes braces, such as `{{ '{{' }}`."""
     if isinstance(content, dict) or content.reads:
         return None
     try:

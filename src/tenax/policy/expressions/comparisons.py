@@ -1,5 +1,7 @@
-"""Comparisons of expressions. They are Python's, except that a missing value is None, and large data is charged for
-before it is compared."""
+"""Defines the comparisons of expressions.
+
+They are Python's, except that a missing value is None, and large data is charged for before it is compared.
+"""
 
 from __future__ import annotations
 
@@ -111,5 +113,4 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
 CHEAP_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
     {**COMPARISONS, "eq": operator.eq, "ne": operator.ne}
 )
-"""Comparisons in which the expression spells out one side as a number or a text. Such a comparison is short whatever
-the other side is."""
+"""The comparisons in which the expression gives one side as a number or a text. They are short whatever the other side is."""

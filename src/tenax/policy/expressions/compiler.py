@@ -1,7 +1,7 @@
-"""A small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures of our own.
+"""Compiles a small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures.
 
-Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused, and the others
-have bounded cost. There are no calls, loops, multiplications or formatting, and no access to Python attributes.
+Jinja's runtime is not used. Kinds of nodes, tests and filters that this module does not list are refused. All others have a bounded cost.
+There are no calls, loops, multiplications or formatting, and no access to Python attributes.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ _REFUSED = {
 
 
 class ExpressionError(ValueError):
-    """An expression that is not accepted. The message is for its author."""
+    """Says why an expression is not accepted. The message is for its author."""
 
 
 class Expression:
-    """A compiled expression. `reads` are the paths that it reads, as far as they are spelled out."""
+    """Is a compiled expression. `reads` are the paths that it reads, as far as the expression spells them out."""
 
     __slots__ = ("_builds", "_charges", "_compute", "_cost", "reads", "text")
 
@@ -122,8 +122,11 @@ class Expression:
 def compile_expression(
     text: str, *, variables: frozenset[str], strict: bool = False, elsewhere: frozenset[str] = frozenset()
 ) -> Expression:
-    """Checks and compiles an expression. With `strict`, a missing value is an error and not None. `elsewhere` are
-    variables that may only stand alone: a message about an unknown variable names them too."""
+    """Checks and compiles an expression.
+
+    With `strict`, a missing value is an error and not None. `elsewhere` are variables that may only stand alone. A message about an unknown
+    variable names them too.
+    """
     compiler = _Compiler(variables, elsewhere, strict=strict)
     compute = compiler.value(_parse(text))
     return Expression(text.strip(), compute, compiler)
@@ -174,9 +177,9 @@ class _Compiler:
         self.strict = strict
         self.reads: set[tuple[str, ...]] = set()
         self.builds = False
-        """A list or mapping is built from values, so that the result may be larger than its parts."""
+        """True if a list or mapping is built from values, so that the result may be larger than its parts."""
         self.charges = False
-        """The cost depends on the data: its functions charge the meter."""
+        """True if the cost depends on the data. The functions then charge the meter."""
         self.nodes = 0
         self._depth = 0
 
@@ -188,7 +191,7 @@ class _Compiler:
         return present(access) if self.strict else or_none(access)
 
     def access(self, node: nodes.Node) -> Compute:
-        """Returns the closure of a node in which an access that finds nothing gives `Missing`."""
+        """Returns the closure of a node. An access in it that finds nothing gives `Missing`."""
         self.nodes += 1
         self._depth += 1
         if self.nodes > NODES or self._depth > DEPTH:
@@ -345,7 +348,7 @@ class _Compiler:
 
 
 def _is_cheap(node: nodes.Compare) -> bool:
-    """Returns whether a comparison is short whatever the data is, because one side is spelled out."""
+    """Returns whether a comparison is short for any data, because the expression gives one side."""
     if len(node.ops) > 1:
         return False
     [operand] = node.ops

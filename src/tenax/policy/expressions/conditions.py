@@ -1,4 +1,4 @@
-"""Conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. In them a missing value is None."""
+"""Compiles the conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. In them a missing value is None."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ CONDITION_VARIABLES = frozenset(
 
 FAILURE_FIELDS = ("class", "reason", "exit_code", "retry_after", "exception", "child")
 CHILD_FIELDS = ("execution_id", "class", "reason", "message", "step", "attempts", "child")
-"""Fields of `failure.child`, the failure of a child execution, which may come from a child of its own."""
+"""The fields of `failure.child`, the failure of a child execution, which may come from a child of its own."""
 
 
 class Condition:
-    """A compiled condition. Braces around it are optional, and its text is kept as written."""
+    """Is a compiled condition. Braces around it are optional, and its text is kept as written."""
 
     __slots__ = ("_expression", "text")
 
@@ -60,7 +60,7 @@ class Condition:
 
 def compile_condition(text: str) -> Condition:
     """Checks and compiles a condition. Raises ExpressionError if it is wrong."""
-    if len(text) > 2 * TEXT_LENGTH:  # before the cache, which would keep the text
+    if len(text) > 2 * TEXT_LENGTH:  # refused before the cache, which would keep the text
         raise ExpressionError(f"the condition has {len(text):,} characters; {TEXT_LENGTH:,} are allowed")
     return _compile(text)
 

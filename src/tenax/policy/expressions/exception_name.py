@@ -1,4 +1,4 @@
-"""The name of an exception as conditions see it."""
+"""Defines the name of an exception as conditions see it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenax.model.attempt.outcome import Failure
 
 
 class ExceptionName(str):
-    """The qualified name of an exception as conditions see it. It equals each name that matches the exception."""
+    """Is the qualified name of an exception. It equals each name that matches the exception."""
 
     __slots__ = ("_names",)
     _names: frozenset[str]

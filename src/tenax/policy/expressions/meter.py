@@ -1,7 +1,7 @@
-"""The budget of expressions: how much work they may do, and how much output they may give.
+"""Limits how much work expressions may do, and how much output they may give.
 
-Work is counted and not timed: visiting a value or processing a character costs the same on every machine, so that a
-repeated decision has the same result. Work is charged before it is done.
+Work is counted and not timed. Visiting a value or processing a character costs the same on every machine, so a repeated decision has the
+same result. Work is charged before it is done.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ VISIT = 16
 
 
 class EvaluationError(ValueError):
-    """An expression that was accepted but cannot be computed from these values."""
+    """Says why an accepted expression cannot be computed from these values."""
 
 
 class Budget(NamedTuple):
-    """The budget of one rendering. The server's settings define it."""
+    """Holds the budget of one rendering. The server's settings define it."""
 
     work: int = WORK_LIMIT
     output: int = OUTPUT_LIMIT
 
 
 class Meter:
-    """The work and output left for one decision or one rendering."""
+    """Counts the work and the output that are left for one decision or one rendering."""
 
     __slots__ = ("output", "output_limit", "work", "work_limit")
 
@@ -65,7 +65,7 @@ class Meter:
 
 
 class _Current(threading.local):
-    """The meter of the evaluation that runs in this thread. Functions of expressions find it only here."""
+    """Holds the meter of the evaluation that runs in this thread. Functions of expressions find it only here."""
 
     meter: Meter | None = None
 
@@ -83,7 +83,7 @@ def spend(units: int) -> None:
 def charge_walk(value: Any) -> int:
     """Charges for visiting all of a value. Returns its approximate length in characters.
 
-    The visit ends with the budget, or where no text could be that long: it never takes longer than it is charged.
+    The visit ends if the budget is used up, or if no text could be that long. So it never takes longer than it is charged for.
     """
     if isinstance(value, str):
         spend(len(value))

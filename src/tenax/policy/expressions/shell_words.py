@@ -1,7 +1,7 @@
 """Finds where in a text for `sh -c` a quoted word may stand, and quotes it.
 
-A quoted word is safe only where the shell reads code: inside quotes, comments or arithmetic its quotes mean something
-else. The reader is cautious: where it cannot follow the text, no word may stand.
+A quoted word is safe only where the shell reads code. Inside quotes, comments or arithmetic its quotes mean something else. If the reader
+cannot follow the text, it allows no words.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Reader:
         self._heres: list[_Here] = []
         self._places: list[str | None] = []
         self._lost = False
-        """The rest of the text cannot be read with certainty."""
+        """True if the rest of the text cannot be read with certainty."""
 
     def read(self) -> list[str | None]:
         while self._at < len(self._text):
@@ -221,13 +221,13 @@ class _Reader:
 
 
 class _Here(NamedTuple):
-    """A here-document that begins with the next line."""
+    """Is a here-document that begins with the next line."""
 
     word: str
     """The line that ends it."""
     strips_tabs: bool
     expands: bool
-    """Its body has expansions. Shells disagree on its end if they are not simple."""
+    """True if its body has expansions. Shells disagree on its end if they are not simple."""
 
     def end(self, text: str, start: int) -> int:
         while start < len(text):

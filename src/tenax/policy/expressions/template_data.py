@@ -1,4 +1,4 @@
-"""Large values without templates in a definition. They are copied as a whole, and not compiled value by value."""
+"""Finds large values without templates in a definition. They are copied as a whole, and not compiled value by value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 DATA_DEPTH = 3
-"""Levels of a template that may have such values: a step, its keys, their values, and those of `args`."""
+"""The levels of a template at which such values may be: a step, its keys, their values, and the values of `args`."""
 LARGE = 100
 """Elements from which a list or mapping is large."""
 

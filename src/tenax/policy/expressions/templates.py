@@ -1,8 +1,8 @@
-"""Templates: any JSON value whose texts may contain `{{ expressions }}`. A missing value is an error.
+"""Compiles and renders templates: JSON values whose texts may contain `{{ expressions }}`.
 
-The value of an expression is data and never rendered again. Secrets are not values here: `{{ secret.NAME }}` leaves a
-slot that the worker fills in, so that the server never sees, logs or stores a secret. In a text for the shell each
-template becomes one quoted word (`tenax.policy.expressions.commands`).
+A missing value is an error. The value of an expression is data and is never rendered again. Secrets are not values here. `{{ secret.NAME
+}}` leaves a slot that the worker fills in, so the server never sees, logs or stores a secret. In a text for the shell each template becomes
+one quoted word (`tenax.policy.expressions.commands`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
 """Variables of a step's `when` and of other expressions that the server itself evaluates."""
 
 ONCE_VARIABLES = frozenset({"input", "steps", "execution_id"})
-"""Variables where a value is computed once for a step or an execution: `when`, `for_each`, `on_failure`, `outputs`.
-"""
+"""Variables where a value is computed once for a step or an execution: `when`, `for_each`, `on_failure`, `outputs`."""
 SERVER_SPEC_VARIABLES = ONCE_VARIABLES | {"attempt"}
-"""Variables of the keys of steps that the server carries out, where no worker could fill in a secret."""
+"""Variables of the keys of steps that the server carries out. No worker could fill in a secret there."""
 SPEC_VARIABLES = SERVER_SPEC_VARIABLES | {"secret"}
 """Variables of the keys of a python, http or process step."""
 FAN_OUT_VARIABLES = frozenset({"item", "index"})
@@ -43,7 +42,7 @@ COMPENSATE_VARIABLES = SPEC_VARIABLES | {"result"}
 UNTIL_VARIABLES = frozenset(
     {"result", "data", "status_code", "attempt", "polls", "elapsed", "execution_id", "node_id"}
 )
-"""Variables of the condition of `until`. It is no template: in it a missing value is None."""
+"""Variables of the condition of `until`. It is no template, so a missing value in it is None."""
 TEMPLATE_DEPTH = 100  # lists and mappings within each other in a template
 SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
 """The keys of each type of step that go to the shell if they are texts."""
@@ -57,11 +56,11 @@ Slots = list[SecretSlot]
 Render = Callable[[Mapping[str, Any], Path, Slots], Any]
 _Piece = str | Expression | dict[str, str]
 Known = dict[str, Expression]
-"""Compiled expressions by their text, for one workflow: all of them have the same variables."""
+"""Compiled expressions by their text. They belong to one workflow, so all of them have the same variables."""
 
 
 class TemplateError(ExpressionError):
-    """A template that is not accepted, with the path of the value within it."""
+    """Says why a template is not accepted, with the path of the value within it."""
 
     def __init__(self, message: str, path: Path = ()) -> None:
         super().__init__(message)
@@ -71,14 +70,14 @@ class TemplateError(ExpressionError):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A rendered value, and the slots in which the worker puts secrets."""
+    """Holds a rendered value, and the slots in which the worker puts secrets."""
 
     value: Any
     secrets: tuple[SecretSlot, ...] = ()
 
 
 class Template:
-    """A compiled template. `reads` are the paths that it reads. A static template is the same in every scope."""
+    """Is a compiled template. `reads` are the paths that it reads. A static template gives the same value in every scope."""
 
     __slots__ = ("_always", "_render", "is_static", "reads")
 
@@ -125,8 +124,10 @@ def compile_template(
 
 
 def compile_expressions(value: Any, *, variables: frozenset[str], known: Known) -> Iterator[None]:
-    """Compiles the expressions of a template one by one, and yields after each: `compile_template` then finds them in
-    `known`. It leaves errors to `compile_template`, which knows the path."""
+    """Compiles the expressions of a template one by one, and yields after each.
+
+    `compile_template` then finds them in `known`. Errors are left to `compile_template`, which knows the path.
+    """
     compiler = _TemplateCompiler(variables, None, known)
     todo = [value]
     while todo:
@@ -159,7 +160,7 @@ def expressions_in(text: str) -> list[str]:
 
 
 def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
-    """Returns the faults of the templates in a text for the shell: a quoted word cannot stand everywhere."""
+    """Returns the faults of the templates in a text for the shell. A quoted word is not allowed everywhere."""
     compiler = _TemplateCompiler(variables, ())
     pieces = compiler.command_pieces(text, ())
     return list(dict.fromkeys(piece.fault for piece in pieces if isinstance(piece, Word) and piece.fault))
@@ -260,7 +261,7 @@ class _TemplateCompiler:
 
 
 def _split(text: str) -> list[str | tuple[str]]:
-    """Cuts a text into plain pieces and (expressions,)."""
+    """Cuts a text into plain pieces, and tuples with one expression each."""
     pieces: list[str | tuple[str]] = []
     position = 0
     while (start := text.find("{{", position)) >= 0:

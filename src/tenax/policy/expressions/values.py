@@ -1,7 +1,7 @@
-"""Operations of expressions on values: operators, tests and filters, each of bounded cost.
+"""Defines the operations of expressions on values: operators, tests and filters, each of bounded cost.
 
-They work on JSON data only. A missing value is None: it equals None, is in nothing, and compares false in every
-ordering. Nothing here reads a Python attribute, so no expression can escape.
+They work on JSON data only. A missing value is None: it equals None, is in nothing, and is neither smaller nor larger than anything. No
+function here reads a Python attribute, so no expression can escape.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CONVERTIBLE = 400
 
 
 class Missing:
-    """The value of an access that finds nothing. Only `default` and `is defined` see it."""
+    """Is the value of an access that finds nothing. Only `default` and `is defined` see it."""
 
     __slots__ = ("path",)
 
@@ -38,7 +38,7 @@ class Missing:
 
 
 class LeftOut(Missing):
-    """Replaces a value that is too large to be loaded. An expression that needs it fails with `why`."""
+    """Replaces a value that is too large to be loaded. An expression that needs it fails with the message `why`."""
 
     __slots__ = ("why",)
 
@@ -56,7 +56,7 @@ def is_missing(value: Any) -> bool:
 
 
 def truth_value(value: Any) -> bool:
-    """Returns Python's truth, except that only the texts true, 1 and yes are true: templates made them, not people."""
+    """Returns Python's truth of a value. For texts, only true, 1 and yes are true: templates make such texts from booleans."""
     if isinstance(value, str):
         text = value.strip()
         return len(text) <= _LONGEST_TRUE and text.lower() in _TRUE_TEXTS
@@ -89,8 +89,7 @@ def shown_key(key: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Returns a value as it reads within text: None is empty, true and false are as in JSON, lists and mappings are
-    JSON."""
+    """Returns a value as it is written within a text. None is empty, and all other values but texts are written as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -186,13 +185,13 @@ def negate(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A filter or a test: its function and its parameters."""
+    """Is a filter or a test: its function and its parameters."""
 
     compute: Callable[..., Any]
     parameters: tuple[str, ...] = ()
     required: int = 0
     sees_missing: bool = False
-    """It gets `Missing` itself and not an error or None."""
+    """True if it gets `Missing` itself and not an error or None."""
 
 
 def _is_number(value: Any) -> bool:
@@ -306,7 +305,7 @@ def _joined(value: Any, separator: Any = "") -> str:
     check_size(value)
     between = as_text(separator)
     count = 2 * len(value) - 1 if value else 0
-    spend(VISIT * count)  # charged before anything is built: each character of a text is a part
+    spend(VISIT * count)  # Charges before anything is built. Each character of a text is a part.
     return _concatenate(between if n % 2 else value[n // 2] for n in range(count))
 
 

@@ -1,5 +1,4 @@
-"""The names that a template or condition may read, by its place in the workflow, and the check that it
-reads no others."""
+"""Lists the names that a template or condition may read in its place in the workflow, and checks that it reads no others."""
 
 from __future__ import annotations
 
@@ -35,16 +34,16 @@ _Reads = Iterable[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TemplatePlace:
-    """The place of a template."""
+    """Describes the place of a template."""
 
     name: str
     variables: frozenset[str]
     step: Step | None = None
-    """The template may read results of steps before this one, or of all steps if it is None."""
+    """The step that the template belongs to. It may read results of the steps before it. If None, it may read results of all steps."""
     own: bool = False
-    """The template may also read the results of `step` itself."""
+    """True if the template may also read the results of `step` itself."""
     of_item: bool = False
-    """The template is rendered for each item of a fan-out."""
+    """True if the template is rendered for each item of a fan-out."""
 
 
 OUTPUTS = TemplatePlace("`outputs`", ONCE_VARIABLES)
@@ -113,8 +112,7 @@ class NameCheck:
         self._linked = linked
 
     def check_template(self, text: str, place: TemplatePlace, path: Path, *, shell: bool = False) -> bool:
-        """Checks that a template can be read, and that it reads only visible names. `shell` means that the text goes to
-        the shell."""
+        """Checks that a template can be read, and that it reads only visible names. `shell` says that the text goes to the shell."""
 
         def reads(variables: frozenset[str]) -> _Reads:
             return compile_template(text, variables=variables, shell_at=() if shell else None).reads
@@ -139,7 +137,7 @@ class NameCheck:
         return all(found)
 
     def check_whole(self, text: str, wanted: str, place: TemplatePlace, path: Path) -> None:
-        """Checks a template that must give more than text."""
+        """Checks a template that must give a value other than text."""
         if self.check_template(text, place, path) and not keeps_type(text):
             self._say(path, f"it must give {wanted}, but with something around its {{{{ }}}} it gives text")
 

@@ -1,6 +1,6 @@
-"""The laws that every history obeys, as pure functions: events, rows and the plan of an execution in, violations out.
+"""Checks every history against the laws, by pure functions. They take events, rows and the plan of an execution, and return violations.
 
-`tenax verify` holds all of history against them. They are written down in `docs/guarantees.md`, from `LAWS`.
+`tenax verify` checks all of history. `docs/guarantees.md` lists the laws, from `LAWS`.
 """
 
 from tenax.policy.laws.checks import ExecutionCheck

@@ -1,6 +1,6 @@
-"""Laws on the attempts of one work item: numbers, starts, ends, tokens, limits and due times.
+"""Defines laws on the attempts of one work item: numbers, starts, ends, tokens, limits and due times.
 
-Each check gets the work item as it was before an event, and the event.
+Each check gets the state of the work item before an event, and the event.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def ends_without_start(event: LoggedEvent) -> bool:
 
 
 def _is_called_back(work: WorkFold, event: LoggedEvent) -> bool:
-    """Returns whether the event is the success of an earlier attempt that its callee reports while the item is open."""
+    """Returns whether the event is the success of an earlier attempt, which its callee reports while the item is open."""
     return (
         event.data.get("via") == "callback"
         and event.kind in ("action_completed", "action_polled")
@@ -75,7 +75,7 @@ def attempts_within_limit(work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "end-follows-start",
-    "An attempt that ends has started; only an item that expires in the queue, or that nobody has a handler for, uses a number without.",
+    "An attempt that ends has started. Only an item that expires in the queue, or for which no worker has a handler, uses a number without a start.",
 )
 def end_follows_start(work: WorkFold, event: LoggedEvent) -> Breach | None:
     number = event.attempt or 0
@@ -120,7 +120,7 @@ def end_not_before_start(work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "report-names-current-token",
-    "The token of a lease ends one attempt, its own, and a report that was applied is not recorded as late: only one that says otherwise is.",
+    "The token of a lease ends only its own attempt. A report that was applied is not recorded as late again. Only a report that contradicts it is recorded.",
 )
 def report_names_current_token(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.token is None:

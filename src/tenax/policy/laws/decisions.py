@@ -1,4 +1,4 @@
-"""Laws on decisions: each can be repeated from its stored inputs, continues the one before, and is obeyed."""
+"""Defines laws on decisions: a decision can be repeated from its stored inputs, continues the ledger of the one before, and is obeyed."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _age(work: WorkFold, event: LoggedEvent) -> float | None:
 
 @law(
     "verdict-obeyed",
-    "What follows an attempt's end is what was decided: a retry, a hold, a failure or the end.",
+    "The decision on an attempt is carried out: a retry, a hold, a failure or the end follows.",
 )
 def verdict_obeyed(_work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
@@ -133,7 +133,7 @@ def verdict_obeyed(_work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "retry-due-at-decision-time",
-    "A retry is due its delay after the decision, and the delay is the decision's.",
+    "A retry is due when the delay of the decision has passed since the decision.",
 )
 def retry_due_at_decision_time(_work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.kind not in ("step_retry", "retry_held") or event.decision is None:

@@ -1,4 +1,4 @@
-"""The facts that laws check: events and rows as the store reads them."""
+"""Defines the facts that laws check: events and rows as the store reads them."""
 
 from __future__ import annotations
 

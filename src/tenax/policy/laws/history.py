@@ -1,7 +1,4 @@
-"""Laws on the history of one execution as a whole.
-
-Each check gets the execution as it was before an event, and the event.
-"""
+"""Defines laws on the history of one execution as a whole. Each check gets the state of the execution before an event, and the event."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ def events_of_the_plan(fold: Fold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "nothing-after-the-end",
-    "After its end nothing of an execution begins. What still ran when it failed may end; while it compensates, only compensations begin.",
+    "After its end nothing of an execution begins. Attempts that still ran when it failed may end. While it compensates, only compensations begin.",
 )
 def nothing_after_the_end(fold: Fold, event: LoggedEvent) -> Breach | None:
     if not fold.closed or event.type in _ALWAYS:

@@ -1,4 +1,4 @@
-"""Laws, and the violations that checks find."""
+"""Defines laws, and the violations that checks find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A rule that every history and every row obeys: its name, its sentence, and its check."""
+    """Is a rule that every history and every row obeys: its name, its sentence, and its check."""
 
     name: str
     sentence: str
@@ -36,7 +36,7 @@ def law(name: str, sentence: str) -> Callable[[Callable[..., Any]], Law]:
 
 
 class Breach(NamedTuple):
-    """A finding of a check: its message, and the ids of the events concerned."""
+    """Holds a finding of a check: its message, and the ids of the events concerned."""
 
     message: str
     events: tuple[int, ...] = ()
@@ -44,7 +44,7 @@ class Breach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LawViolation:
-    """One violation of a law by an execution, and its place."""
+    """Describes one violation of a law by an execution, and its place."""
 
     law: str
     execution: int
@@ -56,12 +56,12 @@ class LawViolation:
 
 
 MOST_VIOLATIONS = 1000
-"""Violations that one check keeps. Further ones are only counted, so that memory stays bounded."""
+"""The most violations that one check keeps. Further ones are only counted, so that memory stays bounded."""
 
 
 @dataclass(slots=True)
 class VerifyTally:
-    """The counts of what was checked, and the violations found."""
+    """Counts what was checked, and keeps the violations found."""
 
     executions: int = 0
     events: int = 0

@@ -1,4 +1,4 @@
-"""Laws on rows: each table matches the fold of the events, in every column that the events determine.
+"""Defines laws on rows: each row matches the fold of the events, in every column that the events determine.
 
 Each check gets the fold and the row, and yields the differences.
 """
@@ -133,7 +133,9 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     yield from _differ("attempts", row.attempts, step.attempts)
     if step.status == "unreachable":
         yield from _failures_differ(row.failure, {"cause": step.cause})
-    elif not step.carried:  # events do not have the failure of a step that was taken over
+    elif (
+        not step.carried
+    ):  # the events do not have the failure of a step that was kept from another execution
         yield from _failures_differ(row.failure, step.failure)
     if row.gathered is not None:
         if not row.gathered:
@@ -328,7 +330,7 @@ def unfinished_execution_goes_on(row: ExecutionFacts) -> Iterator[str]:
     "Every row, and every event of an execution, belongs to an execution that there is.",
 )
 def rows_have_an_execution(table: str) -> Iterator[str]:
-    yield f"the table `{table}` has rows of an execution that there is not"
+    yield f"the table `{table}` has rows of an execution that does not exist"
 
 
 @law("plan-is-readable", "The plan of every execution can be read.")

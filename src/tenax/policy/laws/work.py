@@ -28,8 +28,8 @@ class WorkFold:
     undoes: bool
     action: PlannedAction
     status: str = "new"
-    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after the execution's), `completed`, `failed`,
-    `cancelled`."""
+    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after that of the execution), `completed`, `failed`, or `cancelled`.
+    """
     attempt: int = 0
     """The highest attempt number so far."""
     counted: int = 0

@@ -1,10 +1,10 @@
-"""Words for attempts used and left. Decisions, explanations and event lines share them."""
+"""Formats the numbers of attempts used and left, for decisions, explanations and event lines."""
 
 from __future__ import annotations
 
 
 def progress(counted: int, max_attempts: int | None) -> str:
-    """Returns `attempt 2 of 3 (1 retry left)`: always both numbers."""
+    """Returns text such as `attempt 2 of 3 (1 retry left)`, always with both numbers."""
     if max_attempts is None:
         return f"attempt {counted} (no limit)"
     left = max(max_attempts - counted, 0)
@@ -12,7 +12,7 @@ def progress(counted: int, max_attempts: int | None) -> str:
 
 
 def uncounted_progress(number: int, counted: int, max_attempts: int | None) -> str:
-    """Returns `attempt 1 of 3, not counted`. If earlier attempts did not count either, both numbers are given."""
+    """Returns text such as `attempt 1 of 3, not counted`. Gives both numbers if earlier attempts did not count either."""
     if max_attempts is None:
         return f"attempt {number}, not counted (no limit)"
     if number == counted + 1:
@@ -21,6 +21,6 @@ def uncounted_progress(number: int, counted: int, max_attempts: int | None) -> s
 
 
 def used(counted: int, max_attempts: int | None) -> str:
-    """Returns `2 of 3 attempts used`, for times at which no attempt has just ended."""
+    """Returns text such as `2 of 3 attempts used`, for times at which no attempt has just ended."""
     limit = "" if max_attempts is None else f" of {max_attempts}"
     return f"{counted}{limit} attempt{'s' if counted != 1 or max_attempts is not None else ''} used"

@@ -1,7 +1,7 @@
-"""The decision: one pure function for every path on which an attempt can end.
+"""Makes the decision on an ended attempt, by one pure function for all kinds of ends.
 
-Everything it depends on is an argument, and everything it used is in its result: repeating it on the stored inputs
-gives the same decision. No other code compares attempts or chooses between retry, hold and end.
+Everything that the decision depends on is an argument, and everything that it used is in its result. Repeating it on the stored inputs
+gives the same decision. No other code compares attempts, or chooses between retry, hold and end.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def decide(
 
 
 class Decided(NamedTuple):
-    """A decision on an outcome, and what was read from the outcome on the way."""
+    """Holds a decision on an outcome, and what was read from the outcome on the way."""
 
     decision: Decision
     failure: Failure | None

@@ -1,4 +1,4 @@
-"""The inputs of one decision, and the decision made from them."""
+"""Holds the inputs of one decision, and makes the decision from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tenax.policy.retry.resolve import CompiledPolicy, CompiledRule
 
 
 class Case:
-    """The inputs of one decision."""
+    """Holds the inputs of one decision."""
 
     __slots__ = (
         "attempt",
@@ -68,7 +68,7 @@ class Case:
             self.execution_id,
             self.step,
             self.elapsed,
-            # The same object each time: controls with default values are left out of the record.
+            # Default controls are always this one object, and are left out of the record.
             NO_CONTROLS if self.controls == NO_CONTROLS else self.controls,
             delay,
             None if matched is None else matched.index,

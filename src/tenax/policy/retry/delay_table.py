@@ -1,4 +1,4 @@
-"""The table of a policy's delays: the least, nominal and greatest delay before each attempt."""
+"""Computes the table of a policy's delays: the least, nominal and greatest delay before each attempt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax.policy.retry.backoff import bounds, capped, decorrelated_bounds
 
 @dataclass(frozen=True, slots=True)
 class DelayRow:
-    """One attempt. Delays are seconds before it. The sums do not include the run time of attempts."""
+    """Describes one attempt. Delays are seconds before it. The sums do not include the run time of attempts."""
 
     attempt: int
     least: float

@@ -7,7 +7,7 @@ from tenax.model.decision import Ledger
 from tenax.model.policy import Policy
 
 _NEVER_RAN: frozenset[FailureClass] = frozenset({"worker_unavailable", "queue_timeout"})
-"""No worker started the attempt, so it cannot have cost anything."""
+"""Ends in which no worker started the attempt, so it cannot have cost anything."""
 _LOST: frozenset[FailureClass] = frozenset({"worker_lost"})
 
 

@@ -28,7 +28,7 @@ _REAL = (
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be accepted as a whole. It has every finding with its key path within `retry`."""
+    """Says why a policy cannot be accepted. Each finding has its key path within `retry`."""
 
     def __init__(self, findings: Sequence[tuple[Path, str]]) -> None:
         self.findings = tuple(findings)
@@ -38,7 +38,7 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """One of the policy's own rules, with its delays."""
+    """Holds one of the policy's own rules, with its delays."""
 
     rule: Rule
     index: int
@@ -52,7 +52,7 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class CompiledPolicy:
-    """A policy that is ready to decide with."""
+    """Holds a policy that is ready to decide with."""
 
     policy: Policy
     retry_when: Condition | None

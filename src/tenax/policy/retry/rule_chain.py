@@ -35,7 +35,7 @@ _BY_CLASS = {
 
 
 class Judgement:
-    """One failure on its way through the rules. Each stage returns the decision, or None to continue."""
+    """Passes one failure through the rules. Each stage returns the decision, or None to continue."""
 
     __slots__ = ("after", "case", "checks", "failure", "matched", "meter", "parts", "policy", "scope", "why")
 

@@ -1,4 +1,4 @@
-"""The published names of the rules that a decision can be based on, in the order of their checks."""
+"""Lists the published names of the rules on which a decision can be based, in the order of their checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RULES: Mapping[str, str] = MappingProxyType(
         "execution_ended": "the execution is cancelled or finished: stop",
         "step_ended": "the step has failed while items of its fan-out still ran: stop",
         "hold_expired": "it was held for longer than `max_hold`: fail",
-        "released": "the server releases it from its hold: only what can have changed since is looked at again, and goes on",
+        "released": "the server releases it from its hold: only what can have changed since then is checked again, and the decision goes on",
         "until": "it succeeded, but `until` does not hold yet: retry, uncounted; beyond its limit a failure, and goes on",
         "succeeded": "the attempt succeeded: complete",
         "snoozed": "the handler asks to be run later, within `max_snoozes`: retry, uncounted",

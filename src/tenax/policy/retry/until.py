@@ -1,4 +1,4 @@
-"""`until` tells whether a success is done. If not, the item runs again, uncounted, within a limit of its own."""
+"""Decides whether a success is done. If not, the item runs again, uncounted, within a limit of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CompiledUntil:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The answer of `until` to a success: done, not yet done, or (with a failure) never."""
+    """Holds the answer of `until` to a success: done, not yet done, or (with a failure) never."""
 
     done: bool
     delay: float = 0.0

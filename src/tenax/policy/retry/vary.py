@@ -1,4 +1,4 @@
-"""`vary` gives other inputs to later attempts. Entry k applies from the k-th counted attempt until the next entry."""
+"""Finds the entry of `vary` that changes the inputs of an attempt. Entry k applies from the k-th counted attempt until the next entry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def entry_for(policy: Policy, ledger: Ledger) -> int:
 
 
 def varied(policy: Policy, ledger: Ledger) -> dict[str, Any] | None:
-    """Returns the record of the next attempt's variation: its entry and what that changes. Returns None
-    without `vary`."""
+    """Returns the record of the next attempt's variation: the entry and the keys that it changes. Returns None without `vary`."""
     entry = entry_for(policy, ledger)
     return {"entry": entry, "override": json.loads(policy.vary[entry - 1])} if entry else None
