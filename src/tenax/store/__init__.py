@@ -1,1 +1,1 @@
-"""The only speaker of SQL: connections, the embedded PostgreSQL, migrations, and the statements of each verb."""
+"""Speaks SQL, as the only package: connections, the embedded PostgreSQL, migrations, and the statements of each operation."""

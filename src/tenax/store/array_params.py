@@ -1,7 +1,7 @@
 """Encodes the columns of a batch for PostgreSQL at the least cost.
 
-The driver checks whether each element of a list is a list itself. For numbers this costs more than all other work on
-them, so columns of numbers are sent as one text.
+The driver checks whether each element of a list is itself a list. For numbers this costs more than all other work on them, so a column of
+numbers is sent as one text.
 """
 
 from __future__ import annotations

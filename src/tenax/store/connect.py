@@ -114,11 +114,11 @@ def _connecting(
 
 
 async def _nothing_to_reset(_connection: Connection) -> None:
-    """Does nothing: no session keeps state of ours, so the usual reset with its round trip is saved."""
+    """Does nothing. The usual reset of a session would cost a round trip, and no session keeps state that must be reset."""
 
 
 class Database:
-    """The database that this process works on: its pools and, if it is the embedded one, the hold on its server."""
+    """Is the database that this process works on: its pools and, if it is embedded, the hold on its server."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class FakeClock:
         return now
 
     async def pass_to(self, at: datetime) -> datetime:
-        """Sets the clock as if a server had been alive all along: expired items may then be given up at once."""
+        """Sets the clock as if a server had been alive all the time. Expired items may then be given up at once."""
         async with transaction(self._database) as tx:
             now: datetime = await tx.fetchval(sql("set_fake_clock"), at)
             await tx.execute("update tenax.service set alive_at = $1 where alive_at is not null", now)
@@ -41,6 +41,6 @@ class FakeClock:
 
 
 async def next_time(tx: Connection) -> datetime | None:
-    """Returns when something next happens by itself. Returns None if something happens now, or nothing ever will."""
+    """Returns the time of the next event that the clock causes. Returns None if something is due now, or nothing ever will be."""
     row = await tx.fetchrow(sql("find_next_time"))
     return None if row["busy"] else row["next"]

@@ -1,4 +1,4 @@
-"""Changes of items as one statement applies them. Each row states what it expects."""
+"""Defines the changes of items that one statement applies. Each row states the condition under which it is applied."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Change(NamedTuple):
     previous: str | None = None
     vary: str | None = None
     keeps_step: bool | None = None
-    """The step is one of several and has completed: its row is written."""
+    """True if the step is one of several and has completed, so that its row is written."""
     result: str | None = None
     """The result of the step, if its row is written."""
     whole: str | None = None
     """The result of the execution, if the execution is complete."""
     events: str | None = None
     next: QueuedAction | None = None
-    """The only step that follows."""
+    """The only step that follows, if there is one."""
 
 
 def locked_change(again: ItemAgain) -> Change:

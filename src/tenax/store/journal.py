@@ -1,4 +1,4 @@
-"""The journal collects the changes of one transaction, and one statement writes them."""
+"""Collects the changes of one transaction, and writes them with one statement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tenax.store.time_slices import TimeSlice
 
 _log = structlog.get_logger("tenax.journal")
 NO_TIME = datetime.min.replace(tzinfo=UTC)
-"""The time of a journal of new executions for which the database reads the time as it inserts them."""
+"""Stands for the time in a journal of new executions. The database reads the time as it inserts them."""
 TOO_LARGE_TO_GATHER = "too large to be one value; its steps have it in parts: `tenax show`, `tenax items`"
 EVENTS_PER_ROW = 32
 """Events in one row of the log. The sequence leaves this many ids for each row."""
@@ -78,30 +78,30 @@ class Journal:
     item_results: list[ItemResult] = field(default_factory=list)
     fan_outs: dict[tuple[int, str], FanOutRow] = field(default_factory=dict)
     ended_fan_outs: list[int] = field(default_factory=list)
-    """Executions whose fan-outs must not continue."""
+    """The executions whose fan-outs must not continue."""
     accepted: list[Accepted] = field(default_factory=list)
     cancels: list[int] = field(default_factory=list)
-    """Children to cancel because their parents no longer wait for them."""
+    """The children to cancel, because their parents no longer wait for them."""
     gathered: dict[int, Sequence[str]] = field(default_factory=dict)
-    """Completed executions whose results the database gathers from these steps."""
+    """The completed executions whose results the database gathers from these steps."""
     failing: dict[int, ExecutionRow] = field(default_factory=dict)
-    """Failed executions with compensations. What they do next depends on the state that this journal writes."""
+    """The failed executions with compensations. Their next step depends on the state that this journal writes."""
     read_results: dict[tuple[int, str], StepRow] = field(default_factory=dict)
     """Results that were read in this transaction. Results of ended steps do not change."""
     slots_filled: int = 0
-    """Number of items that got a slot of their fan-out by this journal."""
+    """The number of items that got a slot of their fan-out by this journal."""
     runs: list[Run] = field(default_factory=list)
     """The results of attempts, for the health of their workers."""
     losses: list[Loss] = field(default_factory=list)
     """Lost attempts, by worker, that are not counted yet."""
     pardons: list[int] = field(default_factory=list)
-    """Items that kill every worker that runs them. Their workers are not to blame."""
+    """The items whose every worker was lost. The losses do not count against the workers."""
     freed_limits: list[str] = field(default_factory=list)
     """The limits of items that have stopped running, by name. The next item of each limit may run."""
     suspects: list[int] = field(default_factory=list)
     """Items that now run only apart from other suspects."""
     queues_restricted_item: bool = False
-    """A restricted item goes back to the queue."""
+    """True if a restricted item goes back to the queue."""
     max_result_bytes: int = OUTPUT_LIMIT
     """Bytes of the largest result of a step that decisions in this transaction read."""
     copied_results: list[tuple[int, str, str]] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Journal:
     guarded_now: datetime | None = None
     """The time of the decisions on the guarded transitions, if `now` is later."""
     guarded: list[Change] = field(default_factory=list)
-    """Transitions of executions that are not locked. Each is applied only if everything is as it expects."""
+    """The transitions of executions that are not locked. Each is applied only if the row is as the transition expects it."""
 
     def log(self, execution_id: int, event: dict[str, Any]) -> None:
         self.events.setdefault(execution_id, []).append(event)

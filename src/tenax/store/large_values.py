@@ -11,7 +11,7 @@ from tenax.store.time_slices import TimeSlice
 READ_AT_ONCE = 250_000
 """Characters of a text that is decoded at once, which takes a few milliseconds."""
 _LOOKED_AT = 64
-"""Values of a list between two checks of the time slice."""
+"""Values of a list that are read between two checks of the time slice."""
 _read_one = json.JSONDecoder().raw_decode
 _BETWEEN = ", \n\t\r"
 

@@ -1,5 +1,4 @@
-"""Migrates a database's schema: numbered files, in order, each in its own transaction. A released file
-is never edited."""
+"""Migrates a database's schema by numbered files, in order and each in its own transaction. A released file is never edited."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tenax.store.transaction import session
 
 CHANNEL = "tenax_news"
 PAUSE = 0.5
-"""Seconds before a lost connection is tried again."""
+"""Seconds before the server tries to replace a lost connection."""
 
 
 async def notify(database: Database, message: str) -> None:

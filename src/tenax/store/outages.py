@@ -1,4 +1,4 @@
-"""Translates failures of PostgreSQL for callers: the database is away, it is busy, or the fault is our own."""
+"""Translates failures of PostgreSQL for callers: the database is away, it is busy, or Tenax itself is at fault."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
 async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
     """Acquires a connection of a pool for the block. Every use of a connection goes through here.
 
-    Raises DatabaseAway if the database is gone or full: nothing was written, and a later try may work.
+    Raises DatabaseAway if the database is away or has no room. Nothing was written then, and a later try may work.
     """
     our_fault = False
     try:
@@ -46,7 +46,7 @@ async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncItera
             try:
                 yield connection
             except asyncpg.InterfaceError:
-                # asyncpg raises this also for a wrong call, which is our own fault and must not look like an outage.
+                # asyncpg raises this also for a wrong call. Such a bug of Tenax must not look like an outage.
                 our_fault = not is_lost(connection)
                 raise
     except _FULL as error:

@@ -1,7 +1,6 @@
-"""A pool of connections for planned statements, which follow indexes whatever the tables hold.
+"""Is a pool of connections for planned statements, which use indexes whatever the tables hold.
 
-This pool is our own, because the driver's makes a task whenever a connection is released. At light load that takes as
-long as the statement.
+The driver's pool makes a task whenever a connection is released. At light load that takes as long as the statement.
 """
 
 from __future__ import annotations
@@ -23,9 +22,11 @@ PLANNED_SESSION = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-"""Session settings for statements whose every join follows an index, row by row. They are planned once for a session
-and not each time. Planning is most of the cost of a small batch."""
-MOST = 5  # connections at the same time
+"""Session settings for statements in which every join uses an index, row by row. They are planned once for each session.
+
+Planning would otherwise be most of the cost of a small batch.
+"""
+MOST = 5  # connections that are opened at the same time
 _PLANS_LAST = 1.0
 """Seconds after which a session drops its plans. Otherwise a plan made while a table was empty would stay when the
 table fills up."""
@@ -109,8 +110,7 @@ class PlannedPool:
             self._free.append((connection, _now()))
 
     def _hand_on(self, connection: Connection | None) -> bool:
-        """Gives a connection to the caller that has waited longest. None tells it that there may be room for a new
-        connection."""
+        """Gives a connection to the caller that has waited longest, or None if the caller may open a new connection."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -124,7 +124,7 @@ class PlannedPool:
         try:
             return await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # the caller was given a connection and had not seen it yet
+            if not turn.cancelled():  # the caller was given a connection and had not used it yet
                 given = turn.result()
                 if given is None:
                     self._hand_on(None)

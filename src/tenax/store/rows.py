@@ -1,4 +1,4 @@
-"""Rows as the engine sees them. Rows of the hot path are not frozen, which would triple the cost of making one."""
+"""Defines rows as the engine sees them. Rows of the hot path are not frozen, because frozen ones take three times as long to make."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenax.policy.transitions import check
 
 
 class ExecutionRow(msgspec.Struct, gc=False):
-    """A locked execution. The engine changes it, and the journal writes it back."""
+    """Is a locked execution. The engine changes it, and the journal writes it back."""
 
     id: int
     plan_id: int
@@ -73,7 +73,7 @@ class ItemRow(msgspec.Struct, gc=False):
     child: int | None
     """The execution that it waits for."""
     placed: bool
-    """It has a slot of its fan-out, or needs none."""
+    """True if the item has a slot of its fan-out, or needs none."""
     action_limit: str | None
     key_limit: str | None
 
@@ -90,11 +90,11 @@ class ItemRow(msgspec.Struct, gc=False):
 
 
 class ExpiredItem(ItemRow, gc=False):
-    """A locked item that has expired, with its worker as far as it is known."""
+    """Is a locked item that has expired, with its worker as far as it is known."""
 
     expires_at: datetime
     timed_out: bool
-    """The attempt has exceeded its timeout: heartbeats did not extend its lease any further."""
+    """True if the attempt has exceeded its timeout. Heartbeats did not extend its lease any further."""
     last_heartbeat: datetime | None
     registered_at: datetime | None
     version: str | None
@@ -108,7 +108,7 @@ class ExpiredItem(ItemRow, gc=False):
 
     @property
     def loss(self) -> Loss:
-        """The kind of loss that this is for its worker, if the worker is lost."""
+        """The kind of loss that the end of the lease is for the worker, if the worker is lost."""
         assert self.worker is not None
         silent_since = self.last_heartbeat if self.of_this_life else None
         return Loss(self.worker, self.id, silent_since, self.version, self.able)
@@ -116,7 +116,7 @@ class ExpiredItem(ItemRow, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class OpenItem:
-    """An item that ends because its execution ends."""
+    """Is an item that ends because its execution ends."""
 
     id: int
     execution_id: int
@@ -131,7 +131,7 @@ class OpenItem:
 
 
 class ServerItem(ItemRow, gc=False):
-    """A locked item of a step that the server carries out, with the values that its inputs are rendered from."""
+    """Is a locked item of a step that the server carries out, with the values from which its inputs are rendered."""
 
     element: str | None
     vary: str | None
@@ -139,10 +139,10 @@ class ServerItem(ItemRow, gc=False):
 
 
 class LeasedItem(msgspec.Struct, gc=False):
-    """A leased item before its inputs are rendered."""
+    """Is a leased item before its inputs are rendered."""
 
     slot: int
-    """The number of the slot that it was leased to."""
+    """The number of the slot for which it was leased."""
     id: int
     execution_id: int
     plan_id: int
@@ -155,7 +155,7 @@ class LeasedItem(msgspec.Struct, gc=False):
     started_at: datetime
     compensates: bool
     fresh: bool
-    """No attempt of it has ended yet."""
+    """True if no attempt of the item has ended yet."""
     is_retry: bool
     element: str | None
     previous: str | None
@@ -182,14 +182,14 @@ class LeasedItem(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """A ready item that no worker is left to run."""
+    """Is a ready item that no worker is left to run."""
 
     id: int
     execution_id: int
 
 
 class NewLease(NamedTuple):
-    """The lease of an item that is leased as it is inserted."""
+    """Is the lease of an item that is leased as it is inserted."""
 
     worker: str
     grant: str
@@ -197,8 +197,10 @@ class NewLease(NamedTuple):
 
 
 class ItemLimits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The limits of an item: the name that it is counted under, and how many such items may run at once. The fields are
-    those of the type in SQL."""
+    """Holds the limits of an item: the name under which it is counted, and how many such items may run at once.
+
+    The fields are those of the type in SQL.
+    """
 
     action: str | None = None
     action_most: int | None = None
@@ -207,7 +209,7 @@ class ItemLimits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
-    """A work item to be queued."""
+    """Is a work item to be queued."""
 
     execution_id: int
     plan_id: int
@@ -231,8 +233,7 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
 
     @property
     def unrestricted(self) -> bool:
-        """Whether the item is unrestricted: any worker that is able to run it may have it, in the order
-        of the queue."""
+        """Returns whether the item is unrestricted: any able worker may have it, in the order of the queue."""
         return not self.lane and self.limits is None
 
     @property
@@ -242,8 +243,7 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
 
 @dataclass(slots=True)
 class NewFanOut:
-    """A fan-out that begins: one item like `item` for each element. `parallelism` of them run at once, or all if it is
-    None."""
+    """Is a fan-out that begins, with one item like `item` for each element. `parallelism` of them run at once, or all if it is None."""
 
     item: NewItem
     elements: str
@@ -255,8 +255,7 @@ class NewFanOut:
 
 @dataclass(slots=True)
 class FanOutRow:
-    """A fan-out, read under the lock of its execution. The engine updates its counters, and the journal
-    writes it back."""
+    """Is a fan-out, read under the lock of its execution. The engine updates its counters, and the journal writes it back."""
 
     execution_id: int
     step: str
@@ -278,7 +277,7 @@ class FanOutRow:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An item that continues without a worker until something ends it."""
+    """Is an item that continues without a worker until something ends it."""
 
     id: int
     attempt: int
@@ -287,13 +286,13 @@ class Accepted:
 
     @property
     def runs_elsewhere(self) -> bool:
-        """Whether it runs as a child or with a callee, and does not only wait."""
+        """Returns whether it runs as a child or with a callee, and does not only wait."""
         return self.awaiting in ("callback", "child")
 
 
 @dataclass(frozen=True, slots=True)
 class ParentItem:
-    """The item and the attempt that started an execution as a child."""
+    """Names the item and the attempt that started an execution as a child."""
 
     execution_id: int
     item_id: int
@@ -305,7 +304,7 @@ class ParentItem:
 
 
 class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
-    """An execution to be inserted."""
+    """Is an execution to be inserted."""
 
     number: int
     """Its id. A negative number if the inserting statement makes the id."""

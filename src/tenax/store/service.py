@@ -1,4 +1,4 @@
-"""Data that all servers share: one secret, the leader's lease, and the log's partitions of the next months."""
+"""Reads and writes data that all servers share: one secret, the leader's lease, and the log's partitions of the next months."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.store.statements import sql
 
 MONTHS_AHEAD = 3  # months for which the log has partitions
 PARTITION_LOCK = (
-    "100ms"  # the longest wait for the lock to make a partition: readers of the log wait behind it meanwhile
+    "100ms"  # seconds to wait for the lock to make a partition; readers of the log wait behind it
 )
 
 
@@ -27,10 +27,10 @@ async def oldest_schema(tx: Connection) -> int:
 
 
 async def ensure_log_partitions(tx: Connection) -> list[str] | None:
-    """Makes the log's missing partitions of the next months.
+    """Makes the missing partitions of the log for the next months. Returns None if all exist now.
 
-    Returns None if all exist now. If the lock cannot be taken soon, returns the sessions that block it. A later call
-    tries again, and until a month begins without its partition no harm is done.
+    If it cannot take the lock soon, it returns the sessions that block it. A later call tries again. This does no harm unless a month
+    begins without its partition.
     """
     try:
         async with tx.transaction():
@@ -47,7 +47,7 @@ async def now(tx: Connection) -> datetime:
 
 
 async def lead(tx: Connection, server: str, seconds: float) -> bool:
-    """Takes or renews the lease of the leader for so many seconds. Returns whether this server leads."""
+    """Takes or renews the lease of the leader for this many seconds. Returns whether this server leads."""
     return bool(await tx.fetchval(sql("lead"), server, seconds))
 
 

@@ -34,10 +34,10 @@ def _without_comments(text: str) -> str:
 
 
 class NamedStatement:
-    """A statement with named parameters (`:now`) and with parts that are sent only if they have something to do.
+    """Is a statement with named parameters (`:now`) and with parts that are sent only if they have something to do.
 
-    A part begins with a line `--if NAME` and ends before the next such line or `--end`. It is left out if that value is
-    empty. A part that changes a table would cost PostgreSQL time even if it had nothing to change.
+    A part begins with a line `--if NAME` and ends before the next such line or `--end`. It is left out if the value of that name is empty.
+    A part that changes a table would otherwise cost time even if it had nothing to change.
     """
 
     def __init__(self, source: str) -> None:

@@ -1,7 +1,7 @@
-"""Time slices on the event loop: work of a length that others choose lets other work run every few milliseconds.
+"""Divides long work on the event loop into time slices, so that other work can run every few milliseconds.
 
-All such work of one loop waits in one line. Between two slices, whichever work they belong to, the loop makes several
-rounds for everything else. So short work is delayed by one slice at most, however much long work there is.
+All long work of one loop waits in one line. Between two slices the loop makes several rounds for everything else. So short work is delayed
+by one slice at most, however much long work there is.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ SLICE = 0.005
 SHORT_SLICE = 0.002
 """Seconds of each slice, including the first one, if other long work waits."""
 ROUNDS_BETWEEN = 8
-"""Rounds of the loop between two slices. The way from a due time to the statement that leases the due items takes about
-as many."""
+"""Rounds of the loop between two slices. A due item needs about as many rounds from its due time to the statement that leases it."""
 REST = 0.001
-"""Seconds between two slices if several wait. The database's answers arrive meanwhile."""
+"""Seconds between two slices if several wait. The database's answers arrive in that time."""
 LONGEST_WAIT = 0.005
 """Seconds for which urgent work may delay the next slice."""
 LONGEST_DELAY = 0.05
-"""Seconds that the oldest long work waits for its slice before urgent work delays it no more. It may hold locks."""
+"""Seconds that the oldest long work waits for its slice before urgent work delays it no more. Long work may hold locks."""
 
 
 class _Line:
@@ -37,10 +36,10 @@ class _Line:
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
-        """With the time since which each waits."""
+        """The waiting work, each with the time since which it waits."""
         self._is_moving = False
         self.urgent = 0
-        """Urgent work under way, which should not wait for a slice."""
+        """The number of urgent calls under way, during which no slice should begin."""
 
     @property
     def first_slice(self) -> float:
@@ -71,7 +70,7 @@ class _Line:
             return
         while self._waiting:
             turn, _ = self._waiting.popleft()
-            if not turn.done():  # otherwise it was cancelled meanwhile
+            if not turn.done():  # otherwise the work was cancelled while it waited
                 turn.set_result(None)
                 break
         self._is_moving = bool(self._waiting)
@@ -111,7 +110,7 @@ def urgent() -> Iterator[None]:
 
 
 class TimeSlice:
-    """Measures the time slice of one piece of work. For loops over data whose length others choose."""
+    """Measures the time slice of one piece of work. Use it in loops over data whose length others choose."""
 
     __slots__ = ("_until",)
 

@@ -1,4 +1,4 @@
-"""Transactions, and sessions without one. Failures of PostgreSQL are translated for callers."""
+"""Opens transactions, and sessions without a transaction. Failures of PostgreSQL are translated for callers."""
 
 from __future__ import annotations
 

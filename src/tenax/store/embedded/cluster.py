@@ -54,9 +54,8 @@ _CONFIGURATION = {
     "log_line_prefix": "%m [%p] %a ",
     "log_timezone": "UTC",
 }
-# The caller's environment must not affect the server (PGDATA, LD_LIBRARY_PATH, locales). A batch has
-# megabytes: a session keeps up to 64 MiB of the memory it has used, since the kernel would clear returned memory again
-# after each batch.
+# The caller's environment must not affect the server (PGDATA, LD_LIBRARY_PATH, locales). A session keeps up to 64 MiB of the memory that it
+# has used. A batch needs megabytes, and the kernel would have to clear returned memory again for each batch.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C",

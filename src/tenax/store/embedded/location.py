@@ -179,8 +179,7 @@ def _place_elsewhere(home: Path, account: Account, system_home: Path) -> Path:
             f"PostgreSQL runs as {account.name} here, who can enter neither {home} nor {system_home}",
             remedy=f"chmod a+x {system_home}, or set TENAX_HOME to a folder that others can enter",
         )
-    # The name does not depend on the path of home alone: a home that was removed and made again must not find its old
-    # data.
+    # The name does not depend on the path of home alone. A home that was removed and made again must not find its old data.
     place = Path(os.path.realpath(system_home)) / "homes" / f"{home.name}-{uuid.uuid4().hex[:12]}"
     draft = home / f".{POINTER}-{uuid.uuid4().hex}"
     draft.write_text(f"{place}\n", "utf-8")

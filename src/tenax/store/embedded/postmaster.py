@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 USERS_LOCK = "users.lock"
 LOG_FOLDER = "log"
-LOG_FILES_KEPT = 5  # files of the server's log
+LOG_FILES_KEPT = 5  # files of the server's log that are kept
 PORT = 5432
 """Used only in the socket's name: the server does not listen on a network."""
 
@@ -30,15 +30,15 @@ _SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 """The first message of the protocol that a server answers before any login: by one byte, even while it starts."""
 _ANSWER_SECONDS = 2.0  # seconds; a server that is silent for longer is busy
 
-_FAST_SHUTDOWN_SECONDS = 60.0  # until a fast shutdown becomes an immediate one
-_IMMEDIATE_SHUTDOWN_SECONDS = 10.0  # until the processes are killed
-_LAUNCH_SECONDS = 5.0  # within which a launched server has a lock file
-_LAUNCH_POLL_SECONDS = 0.02  # between two looks for the lock file
-_LOG_CHECK_SECONDS = 60.0  # between two removals of old log files
+_FAST_SHUTDOWN_SECONDS = 60.0  # seconds until a fast shutdown becomes an immediate one
+_IMMEDIATE_SHUTDOWN_SECONDS = 10.0  # seconds until the processes are killed
+_LAUNCH_SECONDS = 5.0  # seconds within which a launched server has a lock file
+_LAUNCH_POLL_SECONDS = 0.02  # seconds between two looks for the lock file
+_LOG_CHECK_SECONDS = 60.0  # seconds between two removals of old log files
 
 
 class LockFile(NamedTuple):
-    """The content of postmaster.pid."""
+    """Holds the content of postmaster.pid."""
 
     pid: int
     socket_folder: Path
@@ -57,9 +57,9 @@ def read_lock_file(data: Path) -> LockFile | None:
 
 
 def answers(socket_folder: Path) -> bool:
-    """Returns whether a server answers there. It may not be ready for queries yet.
+    """Returns whether a server answers there. It may not accept queries yet.
 
-    A connection alone proves nothing: a child of a killed server may hold the socket for a moment, and serve nobody.
+    A connection alone proves nothing. A child of a killed server may hold the socket for a moment, and serves nobody.
     """
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(_ANSWER_SECONDS)
@@ -153,7 +153,7 @@ def stop(data: Path) -> None:
                 break
     end_orphans(data, seconds=0.5)
     if server and not server.socket_folder.is_relative_to(data.parent):
-        # A folder in /tmp that a long path made necessary. After a crash it is not empty, and is used again.
+        # A long path made this folder in /tmp necessary. After a crash it is not empty, and is used again.
         with contextlib.suppress(OSError):
             server.socket_folder.rmdir()
 
@@ -164,13 +164,15 @@ def _wait_for_launch(data: Path) -> None:
     deadline = time.monotonic() + _LAUNCH_SECONDS
     while not postmaster_of(data) and processes_of(data) and time.monotonic() < deadline:
         if not any(_is_about_to_serve(pid, data) for pid in processes_of(data)):
-            return  # only children that a dead server left behind
+            return  # dead servers leave only children behind
         time.sleep(_LAUNCH_POLL_SECONDS)
 
 
 def end_orphans(data: Path, *, seconds: float) -> None:
-    """Kills the children of a dead postmaster. They leave by themselves, but one in a long computation only at its end.
-    While one of them holds the shared memory no new server can start, and none of them can do anything useful."""
+    """Kills the children of a dead postmaster. They end by themselves, but only after their current computation.
+
+    While one of them holds the shared memory, no new server can start.
+    """
     deadline = time.monotonic() + seconds
     for pid in processes_of(data):
         if not wait_for_end(pid, deadline - time.monotonic()) and _belongs_to(pid, data):

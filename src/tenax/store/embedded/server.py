@@ -34,7 +34,7 @@ _START_LOCK = "start.lock"
 _WATCH_LOCK = "watch.lock"
 _LOCK_SECONDS = 180.0  # limit of the wait for a file lock
 _LOCK_POLL_SECONDS = 0.01  # between two tries to lock a file
-_WATCHER_END_SECONDS = 1.0  # that a watcher gets to release its lock
+_WATCHER_END_SECONDS = 1.0  # seconds that a watcher gets to release its lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +301,10 @@ def _stop_if_last(place: ClusterPlace) -> None:
 
 
 def _alone(place: ClusterPlace) -> bool:
-    """Returns whether no process uses the server any more; the server has ended then. If the watcher was faster, waits
-    for it, and checks again: the watcher may be dying itself."""
+    """Returns whether no process uses the server any more. The server has ended then.
+
+    If a watcher was faster, this waits for the watcher and checks again, since the watcher may be about to end.
+    """
     deadline = time.monotonic() + _LOCK_SECONDS
     descriptor = os.open(place.folder / postmaster.USERS_LOCK, os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -1,4 +1,4 @@
-"""Queues and their limits, and work that is stuck: not taken by any worker, or blocked with nothing to wake it."""
+"""Reads and writes queues and their limits, and finds work that is stuck: no worker takes it, or it is blocked and nothing would wake it."""
 
 from __future__ import annotations
 

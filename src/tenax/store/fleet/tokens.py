@@ -1,4 +1,4 @@
-"""Tokens authorize callers. A secret is shown once, when it is made, and only its hash is stored."""
+"""Stores tokens, which authorize callers. A secret is shown once, when it is made, and only its hash is stored."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def new_secret() -> str:
 
 
 async def lock_tokens(tx: Connection) -> None:
-    """Locks the tokens against changes until the transaction ends."""
+    """Locks the tokens until the transaction ends, so that no other transaction changes them."""
     await tx.execute(sql("lock_tokens"))
 
 

@@ -1,4 +1,4 @@
-"""Workers: registration, heartbeats, health, and the states that operators set."""
+"""Reads and writes workers: registration, heartbeats, health, and the states that operators set."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ LOG_ROWS_SEARCHED = 5000  # rows of the log that are searched for a worker's eve
 
 
 async def register_worker(tx: Connection, who: Registration, token_id: int | None) -> bool:
-    """Registers a worker. `token_id` is that of its own token. Returns False, and changes nothing, if the name belongs
-    to another token."""
+    """Registers a worker. `token_id` is the id of the worker's token.
+
+    Returns False, and changes nothing, if the name belongs to another token.
+    """
     registered = await tx.fetchval(
         sql("register_worker"),
         who.worker,
@@ -85,7 +87,7 @@ def _reported(beat: Heartbeat) -> str | None:
 
 
 async def end_worker(tx: Connection, name: str, life: str | None) -> None:
-    """Ends a worker that says it is leaving."""
+    """Ends a worker that has said that it is leaving."""
     await tx.execute(sql("end_worker"), name, life)
 
 
@@ -127,7 +129,7 @@ class WorkerStanding:
     state: WorkerState
     health: Health
     probe: bool
-    """It is unhealthy, and the time for its probe has come."""
+    """True if the worker is unhealthy, and the time for its probe has come."""
     depth: int
     protocol: int
 
@@ -190,8 +192,7 @@ async def note_losses(tx: Connection, lost: Sequence[Loss]) -> None:
 
 
 async def return_items(tx: Connection, ended: Mapping[str, Sequence[Run]]) -> None:
-    """Corrects losses: items that an earlier life of a worker has ended after all are not lost. There is rarely such a
-    worker."""
+    """Corrects losses. Items that an earlier life of a worker has ended after all do not count as lost. There is rarely such a worker."""
     counted = await tx.fetch(sql("find_workers_counted_lost"), list(ended))
     if runs := [run for row in counted for run in ended[row["worker"]]]:
         await _return_items(tx, runs)
@@ -233,7 +234,7 @@ class WorkerRow:
     """The only execution whose items it takes, with those of its children."""
     reported: dict[str, Any] | None
     report_is_news: bool
-    """The report came after the last success that the server saw."""
+    """True if the report came after the last success that the server saw."""
     probe_at: datetime | None
     probed_at: datetime | None
     recovering_since: datetime | None
@@ -245,7 +246,7 @@ class WorkerRow:
     last_failure_age: float | None
     depth: int
     given_work: bool
-    """An item runs that it was given since its health last changed. For an unhealthy worker this is its probe."""
+    """True if an item runs that the worker got after its health last changed. For an unhealthy worker this is its probe."""
     runs: int
     failures: int
     """Runs and failures in the window, with losses."""

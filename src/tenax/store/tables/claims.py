@@ -20,8 +20,7 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """Seconds that a lease lasts, and seconds that the server waits beyond an attempt's timeout before it ends the
-    attempt."""
+    """Holds the seconds that a lease lasts, and the seconds that the server waits beyond an attempt's timeout before it ends the attempt."""
 
     lease: float
     grace: float
@@ -29,7 +28,7 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True)
 class WorkerGroup:
-    """Lease requests of workers that are able to run the same items."""
+    """Holds lease requests of workers that are able to run the same items."""
 
     queues: tuple[str, ...]
     runtimes: tuple[str, ...]
@@ -85,7 +84,7 @@ async def _lease(
 
 
 def new_tokens(count: int) -> list[str]:
-    """Makes lease tokens, written as UUIDs. PostgreSQL would open its source of randomness again for each of them."""
+    """Makes lease tokens, written as UUIDs. They are made here because PostgreSQL would open its source of randomness for each of them."""
     digits = os.urandom(16 * count).hex()
     return [
         f"{digits[n : n + 8]}-{digits[n + 8 : n + 12]}-{digits[n + 12 : n + 16]}-{digits[n + 16 : n + 20]}-{digits[n + 20 : n + 32]}"
@@ -169,15 +168,14 @@ async def count_running(tx: Connection, limits: Sequence[str]) -> dict[str, int]
 
 
 async def unblock_items(tx: Connection, limits: Sequence[str]) -> None:
-    """Makes blocked items of these limits ready again: as many of a limit as it is named times."""
+    """Makes blocked items of these limits ready again. A limit that is named several times unblocks as many items."""
     await tx.execute(sql("unblock_items"), limits)
 
 
 async def block_items(
     tx: Connection, items: Sequence[Candidate], running: Mapping[str, int], most: int
 ) -> None:
-    """Takes items at a reached limit out of the queue. Does the same for those of the next `most` items in their lanes
-    that are at a reached limit."""
+    """Takes items out of the queue whose limit is reached. Checks the next `most` items in their lanes too."""
     lanes = sorted({(item.queue, item.priority, item.lane) for item in items})
     await tx.execute(
         sql("block_items"),
@@ -206,7 +204,7 @@ async def take_probes(tx: Connection, workers: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimit:
-    """The locked limit of a queue."""
+    """Is the locked limit of a queue."""
 
     queue: str
     concurrency: int | None
@@ -219,14 +217,14 @@ class QueueLimit:
 
     @property
     def quota(self) -> int:
-        """Number of items that may start now."""
+        """Returns the number of items that may start now."""
         by_rate = int(self.tokens + 1e-9) if self.rate is not None else None
         by_count = max(0, self.concurrency - self.running) if self.concurrency is not None else None
         return min(n for n in (by_rate, by_count, 1_000_000) if n is not None)
 
     @property
     def next_token(self) -> float | None:
-        """Seconds until the rate allows another start. None if it allows one now."""
+        """Returns the seconds until the rate allows another start. Returns None if it allows one now."""
         if self.rate is None or self.tokens + 1e-9 >= 1:
             return None
         return (1 - self.tokens) / self.rate

@@ -1,4 +1,4 @@
-"""Compensations: inserted from the log, started one by one."""
+"""Inserts compensations from the log, and starts them one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OpenItems:
     actions: bool
     compensating: bool
     waiting: bool
-    """There are compensations that have not been started."""
+    """True if there are compensations that have not been started."""
 
 
 async def count_open_items(tx: Connection, execution_id: int) -> OpenItems:
@@ -28,7 +28,7 @@ async def count_open_items(tx: Connection, execution_id: int) -> OpenItems:
 
 @dataclass(frozen=True, slots=True)
 class StartedCompensation:
-    """A compensation that had begun before its item was lost."""
+    """Is a compensation that had begun before its item was lost."""
 
     id: int
     step: str

@@ -1,4 +1,4 @@
-"""Executions: prepares their insertion, and reads them."""
+"""Prepares the insertion of executions, and reads executions."""
 
 from __future__ import annotations
 

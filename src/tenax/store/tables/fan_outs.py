@@ -1,4 +1,4 @@
-"""Fan-outs: their counters, their ends, and the items that may get a slot."""
+"""Reads and writes fan-outs: their counters, their ends, and the items that may get a slot."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class LostItem:
     previous: Any = None
     vary: str | None = None
     awaited: tuple[str, datetime | None] | None = None
-    """The thing that it waited for without a worker, and until when at most."""
+    """What the item waited for without a worker, and until when at most."""
     held_until: datetime | None = None
     suspect: bool = False
     key: str | None = None
@@ -192,7 +192,7 @@ async def count_fan_out_rows(tx: Connection, key: StepKey) -> FanOutCounts:
 
 @dataclass(frozen=True, slots=True)
 class LostResult:
-    """The end of an item whose result is gone, as the log records it."""
+    """Is the end of an item whose result is gone, as the log records it."""
 
     number: int
     state: str
@@ -200,7 +200,7 @@ class LostResult:
     result: Any
     failure: dict[str, Any] | None
     element: Any = None
-    """Kept if a compensation may need it."""
+    """The element of the list. It is kept if a compensation may need it."""
 
 
 async def restore_fan_out(tx: Connection, fan_out: FanOutRow, queue_ttl: float | None) -> None:

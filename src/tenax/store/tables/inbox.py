@@ -1,4 +1,4 @@
-"""Messages to executions: each is applied under the lock of its receiver."""
+"""Reads messages to executions. Each is applied under the lock of its receiver."""
 
 from __future__ import annotations
 

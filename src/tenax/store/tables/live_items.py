@@ -81,7 +81,7 @@ async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
 async def lock_accepted_items(
     tx: Connection, execution_id: int, awaiting: str, *, step: str | None = None, item: int | None = None
 ) -> list[ItemRow]:
-    """Locks the items that wait for this, the longest waiting first."""
+    """Locks the items that wait for this signal, approval or callback, the longest waiting first."""
     rows = await tx.fetch(sql("lock_accepted_items"), execution_id, awaiting, step, item)
     return [ItemRow(*row) for row in rows]
 
@@ -150,7 +150,7 @@ async def extend_leases(
 
 @dataclass(frozen=True, slots=True)
 class NextWake:
-    """The times at which something of each kind is next due, if that is soon."""
+    """Holds the time at which something of each kind is next due, if that is soon."""
 
     now: datetime
     retry: datetime | None
@@ -161,10 +161,10 @@ class NextWake:
     deadline: datetime | None
     reap_after: datetime | None
     server_steps: bool
-    """Steps of the server's own are ready."""
+    """True if steps of the server's own are ready."""
     messages: bool
     places: bool
-    """A retry of a fan-out is due, and a slot is free."""
+    """True if a retry of a fan-out is due, and a slot is free."""
 
 
 async def next_wake(tx: Connection, but: Sequence[int], within: float) -> NextWake:

@@ -18,16 +18,16 @@ from tenax.store.time_slices import TimeSlice
 
 
 class RecordedOutcome(NamedTuple):
-    """An event that records an outcome, and all events of its transaction."""
+    """Is an event that records an outcome, with all events of its transaction."""
 
     event: dict[str, Any]
     together: list[dict[str, Any]]
 
 
 LOOK_ROWS = 50_000
-"""Rows of an execution's log that a late report is compared with, the newest first."""
+"""Rows of an execution's log with which a late report is compared, the newest first."""
 LOOK_BYTES = 16_000_000
-"""Bytes of these rows. A batch that names many tokens looks at fewer."""
+"""Bytes of these rows. A batch that names many tokens reads fewer of them."""
 PAGE_ROWS = 1_000  # rows of a page of the log
 PAGE_BYTES = 4_000_000
 """Bytes of a page of the log, unless a single row is larger."""
@@ -81,8 +81,7 @@ async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[
 
 
 class LogPosition(NamedTuple):
-    """How far an execution's log has been read: the last row, the sequence number and time of its last event, and the
-    snapshot used."""
+    """Says how far an execution's log has been read: the last row, the sequence number and time of its last event, and the snapshot used."""
 
     row: int
     seq: int

@@ -1,4 +1,4 @@
-"""Workflows, policies and plans. Each content is stored once."""
+"""Stores workflows, policies and plans. Each content is stored once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan as it is stored. Another version may have written it, so that it may be unreadable."""
+    """Is a plan as it is stored. If another version wrote it, it may be unreadable."""
 
     workflow: str
     policies: str
@@ -63,8 +63,7 @@ async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
 
 
 class WorkflowStamp(NamedTuple):
-    """The meaning of a name at one moment: its definition, and the newest plan of that definition, whose children are
-    used."""
+    """Holds the meaning of a name at one moment: its definition, and the newest plan of that definition, whose children are used."""
 
     workflow_id: int
     plan_id: int | None

@@ -1,4 +1,4 @@
-"""Ready work that may not run yet, with what it asks for and its limits."""
+"""Reads ready work that may not run yet, with its requirements and its limits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class ReadyWork:
-    """Ready items of a step that ask for the same. Without a limit, its value and its number of running
-    items are None."""
+    """Holds ready items of a step with the same requirements. Without a limit, its value and its number of running items are None."""
 
     execution_id: int
     step: str

@@ -1,4 +1,4 @@
-"""Signals are kept until a step waits for them."""
+"""Keeps signals until a step waits for them."""
 
 from __future__ import annotations
 

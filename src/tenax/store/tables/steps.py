@@ -1,4 +1,4 @@
-"""The states and results of the steps of a graph."""
+"""Reads the states and results of the steps of a graph."""
 
 from __future__ import annotations
 
