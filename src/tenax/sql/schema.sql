@@ -23,11 +23,11 @@
 
 create schema tenax;
 
--- The only clock. Tests replace this function.
+-- The only clock of Tenax. Tests replace this function.
 create function tenax.now() returns timestamptz
     language sql stable parallel safe
     as $$ select statement_timestamp() $$;
--- The same clock read at this moment, for a time that must not be earlier than the locks held.
+-- Reads the same clock at this moment, for a time that must not be earlier than the locks held.
 create function tenax.clock() returns timestamptz
     language sql volatile parallel safe
     as $$ select clock_timestamp() $$;
@@ -44,7 +44,8 @@ create table tenax.workflow (
     version    text,
     body       jsonb not null,
     created_at timestamptz not null default tenax.now(),
-    -- When it was last stored under its name, so that others find it by name. Null if it was only submitted.
+    -- When the definition was last stored under its name, so that others find it by name. Null if it was only
+    -- submitted.
     stored_at  timestamptz
 );
 create index workflow_name on tenax.workflow (name, id desc);
@@ -134,12 +135,12 @@ create table tenax.item (
     step         text not null,
     -- The number of its element in the list of a fan-out.
     item_no      integer,
-    -- It compensates the step.
+    -- True if the item compensates the step.
     compensates  boolean not null default false,
     state        text not null
                  constraint item_state check (state in ('waiting', 'queued', 'leased', 'accepted', 'retrying', 'held')),
     -- Why it must not be leased, whatever its state. `slot`: its fan-out has no free slot. `pause`: its execution is
-    -- paused. `limit`: at its concurrency limit when last checked; the end of another item lets it go on.
+    -- paused. `limit`: it was at its concurrency limit when last checked. The end of another item unblocks it.
     stopped_by   text constraint item_stopped_by check (stopped_by in ('slot', 'pause', 'limit')),
     queue        text not null,
     runtime      text not null,
@@ -151,7 +152,7 @@ create table tenax.item (
     limits       tenax.limits,
     -- The workers that have no handler for it.
     refused_by   text[],
-    -- It has cost workers their lease and may be quarantined next: it does not run beside another suspect.
+    -- True if it has cost workers their lease and may be quarantined next. It does not run beside another suspect.
     suspect      boolean not null default false,
     -- `ready`: unrestricted, any able worker may have it in the order of the queue. `restricted`: ready, but its lane,
     -- its limits, a refusal or a suspicion decides which worker may have it, and when. `blocked`: it waits at a limit.
@@ -217,12 +218,12 @@ create table tenax.fan (
     ended        integer not null default 0,
     failed       integer not null default 0,
     attempts     bigint not null default 0,
-    -- Items that may fail before the step does.
+    -- How many items may fail before the step fails.
     tolerated    integer not null,
-    -- Items that may be under way at once. Null: every item has its slot from the start.
+    -- How many items may run at once. Null: every item has its slot from the start.
     parallelism  integer,
     placed       integer not null,
-    -- The step has ended. Items of it may still run.
+    -- True if the step has ended. Items of it may still run.
     closed       boolean not null default false,
     -- Seconds that an item with a slot may wait in the queue.
     queue_ttl    double precision,
@@ -239,7 +240,7 @@ create table tenax.item_result (
     attempts     integer not null,
     result       jsonb,
     failure      jsonb,
-    -- Kept if a compensation may need it.
+    -- The element of the list. It is kept if a compensation may need it.
     element      jsonb,
     primary key (execution_id, step, item_no)
 );
@@ -270,15 +271,16 @@ create table tenax.log (
     id           bigint not null default nextval('tenax.event_id'),
     execution_id bigint,
     at           timestamptz not null,
-    -- The writing transaction: a reader that resumes must not skip one that has not committed yet.
+    -- The transaction that wrote the row. A reader that resumes must not skip one that has not committed yet.
     xid          xid8 not null default pg_current_xact_id(),
-    -- A list as JSON. Only readers parse it.
+    -- A list as JSON text. Only readers parse it.
     events       text not null
 ) partition by range (at);
 create index log_execution on tenax.log (execution_id, id);
 create index log_id on tenax.log using brin (id);
 create table tenax.log_default partition of tenax.log default
-    -- Otherwise vacuum would offer free space on old pages to new rows, and spread them over the whole old log.
+    -- Otherwise vacuum would offer free space on old pages to new rows, which would then be scattered over the whole
+    -- old log.
     with (autovacuum_vacuum_insert_threshold = -1);
 
 -- Makes the partitions of this month and the next ones. It is idempotent, and the servers call it from time to time. A
@@ -302,9 +304,10 @@ begin
                     'alter table tenax.log attach partition tenax.%I for values from (%L) to (%L)',
                     name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
             exception
-                -- The default partition holds rows of that month already (no server ran when it began): it keeps the rest.
+                -- The default partition holds rows of that month already, because no server ran when the month began.
+                -- It keeps the rest.
                 when check_violation then null;
-                -- Another server was quicker.
+                -- Another server was faster.
                 when duplicate_table then null;
             end;
         end if;
@@ -363,7 +366,7 @@ create table tenax.worker (
     probe_at       timestamptz,
     -- When it was last given a probe.
     probed_at      timestamptz,
-    -- It recovered by a probe, and is degraded for a while.
+    -- True if it recovered by a probe, and is degraded for a while.
     recovering_since timestamptz,
     -- Requested state; survives restarts of the worker.
     wanted         text not null default 'active' check (wanted in ('active', 'paused', 'draining')),
@@ -422,7 +425,7 @@ create table tenax.service (
     alive_at   timestamptz,
     reap_after timestamptz,
     secret     bytea not null,
-    -- The server that looks after the fleet until then.
+    -- The server that looks after the fleet until `leader_until`.
     leader       uuid,
     leader_until timestamptz,
     -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own

@@ -1,5 +1,5 @@
--- Finds candidates for a worker that serves one execution ($1) and its children only (`tenax run`): items of any queue
--- and labels, because no other worker will run them.
+-- Finds candidates for a worker that serves one execution ($1) and its children only (`tenax run`). Their queue and
+-- labels do not matter, because no other worker will run them.
 select {candidate_row}
   from tenax.item i
  where i.execution_id in (

@@ -16,7 +16,7 @@ leased as (
               date_part('epoch', i.created_at) as created, i.worker
 ), logged as (
     insert into tenax.log (execution_id, at, events)
-    -- Written as text: objects built of objects cost more than all the rest of the row.
+    -- Written as text: building nested objects costs more than all other work on the row.
     select execution_id, started_at,
            concat('[{"type":"', case when compensates then 'compensation_started' else 'action_started' end,
                   '","step":', to_json(step), ',"item":' || item_no, ',"attempt":', attempt,

@@ -24,5 +24,5 @@ select q.queue, p.priority,
             order by i.lane, i.available_at limit 1))::double precision as first_lane_waited
   from unnest($1::text[]) as q (queue)
  cross join (select g::smallint from generate_series(0, 9) as g) as p (priority)
- -- The states are no constants here: for those the planner would read the index of all due retries (item_due).
+ -- The states are given as parameters. For constants the planner would read the index of all due retries (item_due).
  cross join (select array_agg(x) as state from unnest(array['queued', 'retrying']) as x) as s

@@ -1,8 +1,9 @@
 -- Inserts compensations for successful steps, the last first: one item for each attempt that completed one, in the
--- reverse order of the log, and then for steps taken over from the execution that this one retries (of a fan-out, each
--- item that had succeeded; not a step whose result a value replaced). Compensations that exist already are left out.
--- One that had begun and lost its item gets back its used attempts, and is returned; if it was running, with an
--- expired lease, and if it was held, as held (`max_hold` at most).
+-- reverse order of the log. Then it inserts those for steps whose results were kept from the execution that this one
+-- retries: for a fan-out, one for each item that had succeeded, and none for a step whose result was replaced by a
+-- value. Compensations that exist already are left out. A compensation that had begun and lost its item gets back its
+-- used attempts, and is returned. If it was running, it gets an expired lease. If it was held, it is held again (for
+-- `max_hold` at most).
 with undone as materialized (
     select e.step, coalesce(e.item, -1) as item_no,
            bool_or(e.type in ('compensation_completed', 'compensation_failed')) as over,

@@ -1,5 +1,5 @@
--- Finds open executions after $1, each with its steps that are done, lost, and live: enough to see whether one is
--- missing. A fan-out without its row is not live, whatever items it has.
+-- Finds open executions after $1, each with its steps that are done, lost, and live. This is enough to see whether a
+-- step is missing. A fan-out without its row is not live, whatever items it has.
 select e.id, e.plan_id, e.compensation, s.done, s.lost,
        array(select i.step
                from (select distinct i.step, i.item_no is not null and not i.compensates as of_fan_out

@@ -7,7 +7,7 @@ select e.id, e.plan_id, e.state, e.input, case when octet_length(r.result) <= $2
   from tenax.execution e
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
- -- Its text is made once, and not at all if it is stored in many times as many bytes.
+ -- The text is made only once. It is not made at all if the stored value is many times as large as the limit.
  cross join lateral (
     select case when pg_column_size(e.result) <= 8 * $2::bigint then e.result::text end as result offset 0
  ) as r

@@ -1,5 +1,5 @@
--- `waiting` is the most informative open work item, an error before anything else, with its state in the words of
--- steps. $6 leaves out executions that others started.
+-- `waiting` is the open work item that says most about the execution, an error first, with its state in the words of
+-- steps. $6 leaves out children.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
                    'id', i.id, 'step', i.step, 'item', i.item_no,

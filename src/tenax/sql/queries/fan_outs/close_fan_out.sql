@@ -6,7 +6,7 @@ select $1::bigint, $2::text, $3::text, $4::integer, $5::jsonb, r.results, r.fail
                coalesce(jsonb_agg(jsonb_build_object('item', n.no) || i.failure order by n.no)
                         filter (where i.failure is not null), '[]'::jsonb) as failures
           from generate_series(0, $6::integer - 1) as n (no)
-          -- Item by item by the key: a join could be planned while no result is stored yet, and be quadratic.
+          -- Finds item by item by the key. A join could be planned while no result is stored yet, and be quadratic.
           left join lateral (select x.result, x.failure from tenax.item_result x
                               where x.execution_id = $1 and x.step = $2 and x.item_no = n.no limit 1) as i on true) as r
     on conflict (execution_id, step) do update

@@ -1,5 +1,6 @@
--- Deletes items of fan-outs and compensations that have not been started: of these steps, or of all if null. They may
--- be a million, and are mostly consecutive: the first and the last of each run of them are returned.
+-- Deletes items of fan-outs and compensations that have not been started: of these steps, or of all steps if null.
+-- There may be a million of them, mostly with consecutive numbers. So only the first and the last of each run are
+-- returned.
 with ended as (
     delete from tenax.item i
      where i.execution_id = any($1::bigint[]) and i.state = 'waiting' and ($2::text[] is null or i.step = any($2))

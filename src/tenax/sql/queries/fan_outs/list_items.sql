@@ -40,7 +40,7 @@ select s.item_no, s.state, s.attempt, s.max_attempts, s.failure, s.available_at,
           ) as z
       ) as y
      cross join lateral (
-        -- Each text is made once, and not at all if it is stored in many times as many bytes.
+        -- Each text is made only once. It is not made at all if the stored value is many times as large as the limit.
         select m.text, coalesce(octet_length(m.text), pg_column_size(y.result)) as size
           from (select case when y.place = 1 or pg_column_size(y.result) <= 8 * $6::bigint then y.result::text end as text offset 0) as m
      ) as t

@@ -2,7 +2,7 @@
 select f.*
   from unnest($1::bigint[], $2::text[]) as r (execution_id, step)
  cross join lateral (
-    -- Row by row by the key: with the limit no plan can begin with the fan-outs.
+    -- Finds row by row by the key. With the limit no plan can begin with the fan-outs.
     select f.execution_id, f.step, f.total, f.ended, f.failed, f.attempts, f.tolerated, f.parallelism, f.placed, f.closed
       from tenax.fan f
      where f.execution_id = r.execution_id and f.step = r.step

@@ -1,6 +1,6 @@
--- Inserts missing items of a step, with the attempts they have used. An item with a lost worker gets an expired lease.
--- An item that waited for something waits for it again. An item with a time only is held until then. An item whose
--- former id is known gets it back, because its receipt depends on it.
+-- Inserts missing items of a step, with the attempts that they have used. An item whose worker is lost gets an expired
+-- lease. An item that waited for something waits for it again. An item that only has a time is held until then. An item
+-- whose former id is known gets it back, because its receipt depends on it.
 insert into tenax.item
        (id, execution_id, plan_id, step, item_no, element, state, stopped_by, queue, runtime, priority, labels, lane, limits, suspect,
         available_at, expires_at, created_at, started_at, attempt, max_attempts, timeout, ledger, last_error, worker, lease_token, awaiting,

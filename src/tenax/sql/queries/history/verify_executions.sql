@@ -1,6 +1,6 @@
 -- Returns executions after $1, in the order of their ids: all, those that were open at some time since $2, or the one
--- of id $3. The result of an execution with fan-outs and without `outputs` may be large: only whether it matches that
--- of its steps, or was left out, is returned.
+-- with the id $3. The result of an execution with fan-outs and without `outputs` may be large. So only this is returned
+-- of it: whether it matches the results of the steps, or was left out.
 select e.id, e.plan_id, e.state, e.open_steps, e.created_at, e.finished_at, e.input, e.failure, e.retry_of, e.original_execution,
        e.parent_id, e.parent_step, e.parent_item_no, e.parent_attempt, e.compensation,
        exists (select from tenax.item i where i.execution_id = e.id) as has_work,

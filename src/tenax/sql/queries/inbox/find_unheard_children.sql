@@ -1,4 +1,4 @@
--- Finds ended children whose parents wait for them, and of which no message is under way.
+-- Finds ended children whose parents wait for them although no message about the end is under way.
 select c.id
   from tenax.item i
   join tenax.execution c on {is_child_of_item}

@@ -15,11 +15,11 @@
 -- executions, and are always written. Their time is `now`, at which the locks were held. The time of the others is
 -- `guarded_now`, at which they were decided on.
 --
--- A part is sent only if it has something to do (`--if`): `ends` and `repeats` tell whether there are changes without
--- and with a state.
+-- A part is sent only if it has something to do (`--if`). `ends` is true if there are changes without a state, and
+-- `repeats` if there are changes with one.
 --
--- Items and executions are joined by `between`, whose order no plan can reverse: while the statistics say that the
--- queue is empty, a join by `=` would read the whole table for each batch.
+-- Items and executions are joined by `between`, because no plan can reverse the order of such a join. With `=`, the
+-- whole table would be read for each batch while the statistics say that the queue is empty.
 with changes as materialized (
     select u.*
       from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
@@ -35,7 +35,7 @@ with changes as materialized (
         as u (item_id, token, execution_id, expects, state, available_at, expires_at, attempt, ledger, last_error, refused_by,
               placed, previous, vary, keeps_step, result, whole, events, next)
      cross join lateral (
-        -- Row by row by the index: a join of the locked rows with the list would be quadratic.
+        -- Finds row by row by the index. A join of the locked rows with the list would be quadratic.
         select
           from tenax.execution e
          where e.id = u.execution_id
@@ -49,7 +49,7 @@ with changes as materialized (
 )
 --if ended_items
 , ended as (
-    -- An array and not a text: the plan may be made before the table is known to be large, and must not search a list
+    -- An array and not a text. The plan may be made before the table is known to be large, and must not search a list
     -- row by row.
     delete from tenax.item where id = any(:ended_items::bigint[])
 )
@@ -97,7 +97,7 @@ with changes as materialized (
            ledger = coalesce(t.ledger, i.ledger), last_error = coalesce(t.last_error, i.last_error),
            refused_by = case when t.refused_by is not null then array(select jsonb_array_elements_text(t.refused_by)) end,
            stopped_by = case when t.placed is false then 'slot' else i.stopped_by end,
-           -- The time in the queue does not run while the item is stopped.
+           -- The time in the queue does not run while the item is paused.
            expires_at = case when t.state = 'held' or t.placed is not false and coalesce(i.stopped_by, 'limit') = 'limit'
                              then t.expires_at end,
            worker = null, lease_grant = null, lease_token = null, started_at = null, awaiting = null,
@@ -153,7 +153,7 @@ with changes as materialized (
       from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (execution_id, events)
 )
 --end
--- One array and not a row for each: hundreds of rows would cost the driver more than everything else here.
+-- One array and not one row for each item. Hundreds of rows would cost the driver more than all its other work here.
 select array[]::bigint[]
 --if ends
     || array(select id from gone)

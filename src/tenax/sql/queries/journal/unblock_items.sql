@@ -1,6 +1,6 @@
--- Unblocks items: for each item that has stopped running under a limit ($1 repeats the name of the limit as often),
--- the next item that waits at this limit and, if it has another limit, not at that one. Its claim checks again whether
--- it may run.
+-- Unblocks items. For each item that has stopped running under a limit ($1 repeats the name of the limit as often), the
+-- next item at this limit is unblocked, unless another limit of that item is reached. The claim checks again whether it
+-- may run.
 with freed as materialized (
     select x.name, count(*) as n,
            (select count(*) from tenax.item i where (i.limits).action = x.name and i.standing = 'running')

@@ -1,7 +1,7 @@
--- Records that a server is alive. If none was for longer than $1 seconds (having been alive before), no lease may
--- expire for another $2 seconds, because workers could not send their heartbeats. The same holds for waits for a
--- signal, an approval, a callback or a child that began before, because these could not arrive. It also holds if a
--- server was alive later than it is now: then the clock was set back, by so many seconds.
+-- Records that a server is alive. If no server was alive for longer than $1 seconds (and one was before), no lease may
+-- expire for another $2 seconds, because workers could not send heartbeats. The same holds for waits for a signal, an
+-- approval, a callback or a child that began before, because these could not arrive. It also holds if the last record
+-- is later than now. Then the clock was set back by that time.
 with before as (
     select alive_at < tenax.now() - make_interval(secs => $1::double precision)
            or alive_at > tenax.now() + interval '1 second' as gap,

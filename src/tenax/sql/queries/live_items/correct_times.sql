@@ -1,6 +1,6 @@
--- Corrects times after the clock was set back: those that servers wrote by the earlier clock, and those further ahead
--- than they can be: leases ($1: their length in seconds), new work, heartbeats, probes ($2: seconds), the windows of
--- health, rates. Times in events (a retry, a sleep, a deadline) stay as they are.
+-- Corrects times after the clock was set back. These are times that servers wrote by the earlier clock, or that are
+-- further ahead than they can be: leases ($1: their length in seconds), new work, heartbeats, probes ($2: seconds), the
+-- windows of health, rates. Times in events (a retry, a sleep, a deadline) stay as they are.
 with leases as (
     update tenax.item
        set expires_at = least(expires_at, tenax.now() + make_interval(secs => $1::double precision)),
@@ -13,7 +13,8 @@ with leases as (
 ), workers as (
     update tenax.worker
        set last_heartbeat = least(last_heartbeat, tenax.now()),
-           -- A registration before the last heartbeat stays before it: this tells that the worker has sent heartbeats.
+           -- A registration that was before the last heartbeat stays before it. This order says that the worker has
+           -- sent heartbeats.
            registered_at = least(registered_at, case when last_heartbeat > registered_at then tenax.now() - interval '1 second'
                                                      else tenax.now() end),
            health_since = case when health_since > tenax.now() then tenax.now() else health_since end,

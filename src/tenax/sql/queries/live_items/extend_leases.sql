@@ -1,7 +1,7 @@
 -- Extends the leases that a heartbeat names, up to $4 seconds beyond the timeout of the attempt. Returns the positions
--- of those leases in the arrays: any other lease is no longer the worker's. A lease that another transaction has
--- locked is being decided on. It is not waited for (two orders of locking would deadlock), and the next heartbeat
--- finds it.
+-- of these leases in the arrays. The worker no longer has the others. If another transaction has locked a lease, that
+-- transaction decides on it. This statement does not wait for it (two orders of locking would deadlock), and the next
+-- heartbeat finds it.
 with named as materialized (
     select i.id, h.place
       from unnest($1::bigint[], $2::uuid[]) with ordinality as h (id, token, place)

@@ -1,5 +1,5 @@
--- Finds items whose current state has expired (leases only if service was not interrupted less than a lease ago),
--- without those in $2.
+-- Finds items whose current state has expired, without those in $2. A lease expires only if service was not interrupted
+-- for at least a lease.
 select i.id, i.execution_id
   from tenax.item i
  where i.state = 'leased' and i.expires_at <= tenax.now() and i.id <> all($2::bigint[])

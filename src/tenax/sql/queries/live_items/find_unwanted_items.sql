@@ -1,5 +1,5 @@
--- Finds ready items that every live worker able to run them (as in find_able_workers) has refused: no worker has a
--- handler for them. After a gap in service, workers have as long as a lease to come back.
+-- Finds ready items that every live worker able to run them (as in find_able_workers) has refused, because none has a
+-- handler for them. After a gap in service, workers have the length of a lease to come back.
 with recursive here as materialized (
     select w.*
       from tenax.worker w

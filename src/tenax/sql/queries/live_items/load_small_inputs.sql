@@ -1,4 +1,5 @@
--- The inputs of executions ($1), without those of more than $2 bytes. What is stored in as many bytes is not made a text at all.
+-- Returns the inputs of executions ($1), without those of more than $2 bytes. No text is made of a value that is stored
+-- in as many bytes.
 select e.id, e.input
   from (
     select x.id, x.input is null as is_empty,

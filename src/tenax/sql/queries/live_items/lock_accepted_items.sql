@@ -1,5 +1,5 @@
--- Locks accepted items of an execution that wait for this; of one step and item number if they are given. The longest
--- wait comes first.
+-- Locks accepted items of an execution that wait for $2, only those of one step and item number if these are given. The
+-- longest wait comes first.
 select {item_row}
   from tenax.item i
  where i.execution_id = $1::bigint and i.state = 'accepted' and i.awaiting = $2::text

@@ -1,6 +1,6 @@
--- Locks executions in the order of their ids. Every change of an execution begins with this. Its input may be large:
--- `load_inputs` loads it. The returned time is one at which all the locks are held: an earlier holder of one has
--- written an earlier time.
+-- Locks executions in the order of their ids. Every change of an execution begins with this. The input may be large, so
+-- `load_inputs` loads it. All locks are held at the returned time, so an earlier holder of a lock has written an
+-- earlier time.
 with locked as materialized (
     select id, plan_id, state, open_steps, base_dir, retry_of, original_execution, created_at, deadline_at,
            parent_id, compensation, failure, lane

@@ -1,6 +1,6 @@
 -- Locks those of these items whose lease, timeout, wait, hold or time in the queue is over, and those leased to the
 -- life $2 of a worker if it is the latest of its name. Also returns what is known of their workers. A lease that
--- reached the timeout of its attempt has timed out; any other was lost.
+-- reached the timeout of its attempt has timed out. Any other lease was lost.
 select {item_row},
        i.expires_at, coalesce(i.expires_at >= i.started_at + make_interval(secs => i.timeout), false) as timed_out,
        w.last_heartbeat, w.registered_at, w.version,

@@ -1,13 +1,13 @@
--- Returns when something of each kind is next due within $3 seconds, without the items of $1, and what is ready now.
--- (Later times are not searched for: under load the next lease to expire comes after all those that have ended since
--- the last vacuum.)
+-- Returns when something of each kind is next due within $3 seconds, without the items in $1, and what is ready now.
+-- (Later times are not searched. Under load, the search would pass over all leases that have ended since the last
+-- vacuum.)
 select tenax.now() as now,
        (select min(available_at) from tenax.item
          where state = 'retrying' and available_at > tenax.now()
            and available_at <= tenax.now() + make_interval(secs => $3::double precision)) as retry,
        (select min(expires_at) from tenax.item
          where state = 'leased' and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as expiry,
-       -- One state each: only then is the first entry of the index all that is read.
+       -- Each query names one state. Only then does it read nothing but the first entry of the index.
        (select min(w.expires_at)
           from unnest(array['accepted', 'held', 'queued', 'retrying']) as s (state)
          cross join lateral (

@@ -1,6 +1,6 @@
--- Stops the items of these executions, or lets them go on. A stopped item is not leased, and its time in the queue
--- does not run. At a limit it does not delay others, and is looked at again when it goes on. The time that an item may
--- then wait in the queue is that of its action.
+-- Pauses the items of these executions, or resumes them. A paused item is not leased, and its time in the queue does
+-- not run. At a limit it does not delay others, and the limit is checked again when it is resumed. The time that an
+-- item may then wait in the queue is that of its action.
 update tenax.item i
    set stopped_by = case when :paused::boolean then 'pause' end,
        expires_at = case when i.state not in ('queued', 'retrying') then i.expires_at

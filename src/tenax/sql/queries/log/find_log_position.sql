@@ -1,5 +1,5 @@
--- Returns the last row of an execution's log all of whose events have a sequence number of at most $2, the number and
--- the time of the last of them, and the snapshot for which that is true.
+-- Returns the last row of an execution's log whose events all have a sequence number of at most $2, the number and the
+-- time of the last of these events, and the snapshot for which that is true.
 select coalesce(p.id, 0) as id, coalesce(p.seq, 0) as seq, p.at, c.snapshot
   from (select pg_current_snapshot()::text as snapshot) as c
   left join lateral (

@@ -1,5 +1,5 @@
--- As get_events, without those of single items of a fan-out. Once there are $2 bytes of data, further large results are left out (only
--- their sizes are told), and so is the large evidence ($3) of further failures.
+-- Returns the events of get_events, without those of single items of a fan-out. Beyond $2 bytes of data, large results
+-- are left out (only their sizes are returned), and so is the large evidence ($3) of failures.
 select e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt,
        case when e.is_shown then e.data
             when e.data -> 'failure' ?| $3::text[]

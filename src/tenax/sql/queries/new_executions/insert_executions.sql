@@ -1,10 +1,10 @@
 -- Inserts executions with their first items, steps and events. An execution whose key is taken is not inserted, nor
 -- anything that belongs to it.
 --
--- `executions` and `items` are lists of records: NewExecution and NewItem. An execution with a negative number gets
--- its id here; its items, steps and events name that number. Without `now` the time is read here too. An item for
+-- `executions` and `items` are lists of records: NewExecution and NewItem. An execution with a negative number gets its
+-- id here. Its items, steps and events refer to it by that number. Without `now` the time is read here too. An item for
 -- which a worker waits (`item_worker`) is leased as it is inserted. Returns the number, the id and the small input of
--- each inserted execution: leasing its steps needs the input.
+-- each inserted execution, because leasing its steps needs the input.
 with given as materialized (
     select case when x.number < 0 then nextval('tenax.execution_id') else x.number end as id, x.*
       from rows from (jsonb_to_recordset(:executions::jsonb)

@@ -1,4 +1,4 @@
--- The keys whose limit is reached.
+-- Finds the keys whose limit is reached.
 select (i.limits).key as name
       from tenax.item i
      where (i.limits).key is not null and i.standing = 'running'

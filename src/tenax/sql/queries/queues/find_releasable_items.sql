@@ -1,5 +1,5 @@
--- Finds items in quarantine (without those in $2) that have cost fewer workers and leases than $1, or all of them if
--- $1 is 0: the setting was changed since they were held.
+-- Finds quarantined items (without those in $2) that have cost fewer workers and leases than $1, or all quarantined
+-- items if $1 is 0. They exist if the setting was changed after they were held.
 select i.id, i.execution_id
   from tenax.item i
  where i.state = 'held' and i.ledger ? 'lost_by' and i.id <> all($2::bigint[])

@@ -1,7 +1,7 @@
--- Finds items (without those in $4) that have been ready for $1 seconds while no live worker (heard of within $2
--- seconds, or since service began again) was able to run them. A worker that is paused, or drained by the server,
--- counts as live. One that a person drains counted until then. One that serves a single execution counts for that.
--- After a gap in service all workers may come back first.
+-- Finds items (without those in $4) that have been ready for $1 seconds while no live worker was able to run them. A
+-- live worker was heard of within $2 seconds, or since service began again. A worker that is paused, or drained by the
+-- server, counts as live. A worker that a person drains counts until the drain began. A worker that serves a single
+-- execution counts for that execution only. After a gap in service all workers may come back first.
 with recursive kinds as materialized (
     select i.queue, i.runtime, i.labels
       from tenax.item i

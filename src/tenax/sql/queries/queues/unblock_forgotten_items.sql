@@ -1,6 +1,6 @@
--- Unblocks items whose limit has room, which may have become free unnoticed: ten of each limit. There may be as many
--- keys as items, so only the $2 keys after $1 are looked at. Returns the number of unblocked items, and the last key
--- that was looked at.
+-- Unblocks items whose limit has room that may have become free unnoticed: ten items of each limit. There may be as
+-- many keys as items, so only the $2 keys after $1 are checked. Returns the number of unblocked items, and the last key
+-- that was checked.
 with recursive actions as (
     (select (i.limits).action as name from tenax.item i
       where i.standing = 'blocked' and (i.limits).action is not null order by (i.limits).action limit 1)

@@ -1,5 +1,6 @@
--- What is ready of an execution ($1), or of these items ($2), with what it asks for and the limits it is under, and how far those are used.
--- Of each kind of a step one item: one that was found to be at a limit ahead of others, then the one that waits longest.
+-- Finds the ready work of an execution ($1), or of these items ($2), with its requirements, its limits, and how many
+-- items run under them. Returns one item of each kind of a step: an item that was found to be at a limit, or else the
+-- item that has waited longest.
 with ready as (
     select distinct on (i.execution_id, i.step, i.queue, i.runtime, i.labels, (i.limits).action, (i.limits).action_most)
            i.execution_id, i.step, i.queue, i.runtime, i.labels, i.available_at as since,

@@ -1,4 +1,4 @@
--- The sessions that hold a lock on the default partition of the log, by the names of their programs.
+-- Finds the sessions that hold a lock on the default partition of the log, by the names of their programs.
 select distinct coalesce(nullif(a.application_name, ''), a.backend_type) || ' (process ' || a.pid || ')' as holder
   from pg_locks l
   join pg_stat_activity a on a.pid = l.pid

@@ -7,8 +7,8 @@ select s.execution_id, s.step, s.state, s.attempts,
        case when octet_length(s.failures) <= $3 then null else coalesce(octet_length(s.failures), s.failures_size) end as failures_size
   from unnest($1::bigint[], $2::text[]) as r (execution_id, step)
  cross join lateral (
-    -- Row by row by the key: with the limit no plan can begin with the steps, and each text is made once. A value
-    -- stored in many times as many bytes is not made a text at all.
+    -- Finds row by row by the key. With the limit no plan can begin with the steps, and each text is made only once. No
+    -- text is made of a value that is stored in many times as many bytes.
     select s.execution_id, s.step, s.state, s.attempts, s.failure,
            case when pg_column_size(s.result) <= 8 * $3::bigint then s.result::text end as result,
            case when pg_column_size(s.failures) <= 8 * $3 then s.failures::text end as failures,

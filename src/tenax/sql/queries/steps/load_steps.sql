@@ -1,8 +1,8 @@
--- Loads the states of these steps. A step without a row is still untouched.
+-- Loads the states of these steps. A step without a row has not been touched yet.
 select s.*
   from unnest($1::bigint[], $2::text[]) as r (execution_id, step)
  cross join lateral (
-    -- Row by row by the key: with the limit no plan can begin with the steps.
+    -- Finds row by row by the key. With the limit no plan can begin with the steps.
     select s.execution_id, s.step, s.state, s.waiting_for
       from tenax.step s
      where s.execution_id = r.execution_id and s.step = r.step

@@ -1,4 +1,4 @@
--- Inserts a token. Returns no row if a live token has this name already: people tell tokens apart, and revoke them, by
+-- Inserts a token. Returns no row if a live token has this name already, because people identify and revoke tokens by
 -- name.
 insert into tenax.token (name, role, hash)
 select $1::text, $2::text, $3::bytea

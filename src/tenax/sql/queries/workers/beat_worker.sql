@@ -1,4 +1,4 @@
--- Records a heartbeat. One of an earlier life ($2 is no longer the name's) is answered, and changes nothing.
+-- Records a heartbeat. A heartbeat of an earlier life ($2 is no longer the name's) gets an answer and changes nothing.
 with beat as (
     update tenax.worker
        set last_heartbeat = tenax.now(), state = case when state = 'gone' then wanted else state end,

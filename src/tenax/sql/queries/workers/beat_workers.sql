@@ -1,5 +1,5 @@
--- Records heartbeats of many workers, as in beat_worker. A worker whose row another transaction holds is left out and
--- not waited for: that transaction may hold several too, in another order.
+-- Records heartbeats of many workers, as beat_worker does. Skips a worker whose row another transaction holds. That
+-- transaction may hold several rows too, in another order, so waiting could deadlock.
 with beats as materialized (
     select x.* from unnest($1::text[], $2::uuid[], $3::jsonb[]) as x (name, life, reported)
 ), mine as materialized (

@@ -1,4 +1,4 @@
--- Finds those of these workers that have sent heartbeats and then none for $2 seconds. A worker that never began to is
+-- Finds those of these workers that have sent heartbeats and then none for $2 seconds. A worker that never sent one is
 -- not silent.
 select name
   from tenax.worker

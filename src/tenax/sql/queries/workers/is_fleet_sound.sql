@@ -1,4 +1,4 @@
--- Returns whether nothing speaks against any live worker: then there is nothing to judge. $1 is the silence that is
+-- Returns whether no fact counts against any live worker, so that none needs to be judged. $1 is the silence that is
 -- too long, $2 a lease, $3 the window, all in seconds. A worker with more items than slots is judged whatever the
 -- limits are.
 select not exists (

@@ -1,5 +1,5 @@
--- Loads the workers that matter to the distribution of work: each that is live, has a requested state, or was sick
--- when it went.
+-- Loads the workers that matter when work is distributed: live workers, workers with a requested state, and workers
+-- that were not healthy when they went.
 select w.name, w.life::text as life, case when w.state = 'gone' then w.wanted else w.state end as state, w.health,
        coalesce(w.probe_at <= tenax.now(), false) as probe, coalesce(l.n, 0)::integer as depth, w.protocol
   from tenax.worker w

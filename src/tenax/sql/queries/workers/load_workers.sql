@@ -1,6 +1,6 @@
--- Loads workers with all columns by which their health is judged. $1: this one only; $2: also those that are gone; $3:
--- the window, $4: a lease, both in seconds. While no server was alive no worker could be heard: the age of a heartbeat
--- counts from the end of that.
+-- Loads workers with all columns by which their health is judged. $1: only this worker. $2: also workers that are gone.
+-- $3: the window, $4: a lease, both in seconds. While no server was alive no worker could be heard, so the age of a
+-- heartbeat counts from the end of that time.
 select w.name, w.runtimes, w.queues, w.labels, w.slots, w.state, w.version, w.health, w.health_column, w.health_since,
        w.state_reason, w.state_actor, w.state_since, w.registered_at, w.last_heartbeat, w.serves, w.reported,
        coalesce(w.reported_at > coalesce(w.last_success_at, '-infinity'), false) as report_is_news,

@@ -1,4 +1,4 @@
--- Records workers that were lost over these items: one row for each time they fell silent, with all items they had
+-- Records workers that were lost over these items: one row for each time they fell silent, with all items that they had
 -- then. A worker that has another version by now starts with a clean record.
 insert into tenax.worker_loss as old (worker, ended, at, items)
 select x.worker, x.silent_since, tenax.now(), array_agg(distinct x.item_id)

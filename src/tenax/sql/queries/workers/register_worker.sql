@@ -1,8 +1,8 @@
--- Registers a worker, which may have new code: items that it refused in an earlier life may be offered again. An
--- earlier life that did not leave, and held work, counts as lost. Another version starts with a clean record. A pause
--- outlives a restart, and so does a drain by the server itself, except for another version.
+-- Registers a worker. It may have new code, so it may again get items that it refused in an earlier life. An earlier
+-- life that did not leave, and held work, counts as lost. Another version starts with a clean record. A pause stays
+-- over a restart. A drain by the server itself stays too, unless the version is another one.
 --
--- A name that belongs to another valid token ($9 is the worker's own) is left as it is: then no row is returned.
+-- A name that belongs to another valid token ($9 is the worker's own) is left as it is. Then no row is returned.
 with old as (
     select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over,
            w.wanted = 'paused'

@@ -1,5 +1,5 @@
--- Corrects the loss of an earlier life of a worker that was counted as lost when the next one registered, but has
--- ended these attempts after all. If it lost nothing else, the loss is removed.
+-- Corrects the loss of an earlier life of a worker. It was counted as lost when the next life registered, but has ended
+-- these attempts after all. If it lost nothing else, the loss is removed.
 with back as materialized (
     select l.worker, l.ended, array_agg(x.item_id) as items
       from unnest($1::text[], $2::bigint[], $3::timestamptz[]) as x (worker, item_id, started_at)
