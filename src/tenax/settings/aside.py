@@ -1,6 +1,6 @@
-"""Reads the settings of a process that must stay small, in a child process that ends at once.
+"""Reads the settings in a child process that ends at once, for a process that must stay small.
 
-The models of the settings, and the libraries below them, would stay in the memory of each worker for as long as it lives.
+The models of the settings, and the libraries below them, would otherwise stay in the memory of each worker.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def load_settings_aside(flags: Mapping[str, Any]) -> Settings:
-    """Returns what `load_settings` returns, as plain values of the same names. Raises what it raises.
+    """Returns what `load_settings` returns, as plain values of the same names. Raises the same errors.
 
-    To be called before the process has started a thread.
+    Call it before the process starts a thread.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -39,8 +39,7 @@ def load_settings_aside(flags: Mapping[str, Any]) -> Settings:
 
 
 def _answer(writing: int, flags: Mapping[str, Any]) -> None:
-    """Writes the settings, or the error, and ends the child: nothing of the parent must run in it twice, whatever
-    happens."""
+    """Writes the settings, or the error, and ends the child. Nothing of the parent may run in it a second time, whatever happens."""
     try:
         from tenax.settings.load import load_settings
 

@@ -1,4 +1,4 @@
-"""What can be wrong with settings beyond each value: values that do not go together, and variables that are mistyped."""
+"""Checks settings beyond each value: values that do not fit together, and mistyped variables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tenax.errors import UsageError
 from tenax.settings.docs import variable_of
 
 _CLOSE = 0.75
-"""Near enough for a typing error; the variables of process steps (TENAX_STEP, ...) are farther off."""
+"""The similarity of a typing error. The variables of process steps (TENAX_STEP, ...) are less similar."""
 _log = logging.getLogger("tenax.settings")
 
 
 def check_together(values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
-    """Refuses values that are right by themselves and do not go together."""
+    """Refuses values that are valid by themselves and do not fit together."""
     for what in ("failures", "depth", "rate"):
         worse, bad = f"unhealthy_{what}", f"degraded_{what}"
         if values[worse] < values[bad]:
@@ -48,14 +48,14 @@ def check_together(values: Mapping[str, Any], sources: Mapping[str, str]) -> Non
 
 
 def _at_fault(sources: Mapping[str, str], first: str, second: str) -> str:
-    """Where the first of the two was written, or else the second."""
+    """Returns where the first of the two was written, or else the second."""
     return sources.get(first) or sources.get(second) or first
 
 
 def mistyped_variables(env: Mapping[str, str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Variables that are probably meant for a setting, each with the one that it is close to.
+    """Returns the variables that are probably meant for a setting, each with the setting that it resembles.
 
-    Others that begin with TENAX_ are none of our business: secrets, what a process step was given, other tools'.
+    Other variables that begin with TENAX_ are ignored: they are secrets, or belong to process steps or other tools.
     """
     known = list(names)
     for variable in env:
@@ -69,5 +69,5 @@ def mistyped_variables(env: Mapping[str, str], names: Iterable[str]) -> Iterator
 
 @cache
 def warn_of_variable(variable: str, meant: str) -> None:
-    """Cached, so that it is said once in a process, however often the settings are read."""
+    """Warns of a mistyped variable. It is cached, so a process warns once, however often it reads the settings."""
     _log.warning("%s is not a setting; did you mean %s?", variable, meant)

@@ -13,7 +13,7 @@ from tenax.settings.model import Settings
 FIELDS: Mapping[str, FieldInfo] = {
     name: field for name, field in Settings.model_fields.items() if field.description is not None
 }
-"""The settings by name. What a process remembers about them (`sources`) has no description and is none."""
+"""The settings by name. The fields that record where values come from (`sources`) have no description and are not settings."""
 
 
 @dataclass(frozen=True, slots=True)

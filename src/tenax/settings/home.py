@@ -45,12 +45,12 @@ def resolve_home(value: Any, folder: Path) -> Path:
 def find_home(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
     """Returns the home that `load_settings` would find, without reading the other settings.
 
-    A wrong value is passed over: a process that needs more of the settings reports it.
+    A wrong value is ignored. A process that needs more of the settings reports it.
     """
     env = os.environ if env is None else env
     try:
         cwd = Path.cwd() if cwd is None else cwd
-    except FileNotFoundError:  # it was removed
+    except FileNotFoundError:  # the working folder was removed
         cwd = Path("/")
     try:
         written = (

@@ -17,7 +17,7 @@ from tenax.settings.sources import Flags, HomeFolder, Source, Variables, Working
 
 
 class LoadedSettings(Settings, BaseSettings):
-    """The settings as their sources give them."""
+    """Reads the settings from all sources."""
 
     model_config = SettingsConfigDict(frozen=True)
 
@@ -30,7 +30,7 @@ class LoadedSettings(Settings, BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Reads the sources that were given with the call, the first one wins."""
+        """Returns the sources that were given with the call. The first one wins."""
         sources: tuple[PydanticBaseSettingsSource, ...] = init_settings.init_kwargs["from_sources"]
         return sources
 
@@ -38,10 +38,10 @@ class LoadedSettings(Settings, BaseSettings):
 def load_settings(
     flags: Mapping[str, Any] | None = None, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Settings:
-    """Reads the settings. Of the two files the one in the working folder is the nearer and wins, key by key.
+    """Reads the settings. The file in the working folder wins over that of the home, key by key.
 
-    `flags` are keyed by field name; None means not given, as an empty variable does. Everything that is wrong is
-    reported at once, in one UsageError.
+    `flags` are keyed by field name. None means that a flag was not given, as an empty variable means for a variable. Everything that is
+    wrong is reported at once, in one UsageError.
     """
     env = own_variables() if env is None else env
     cwd = Path.cwd() if cwd is None else cwd
@@ -79,7 +79,7 @@ def _validated(sources: Sequence[Source], wrong: Wrong) -> Settings:
             if name in written:
                 wrong.add(f"{written[name].source}: {expected}")
         wrong.refuse()
-        # Each value that was written is good by itself, but one that follows from them is not.
+        # Each written value is valid by itself, but a value that is computed from them is not.
         given = ", ".join(one.source for name, one in written.items() if name != "home")
         for name, expected in faults:
             wrong.add(f"{name}, which follows from {given}: {expected}; set {name} too")
@@ -107,7 +107,7 @@ def _written(sources: Sequence[Source]) -> dict[str, Written]:
 def _chosen_by_folder(
     written: Mapping[str, Written], near: Source, far: Source, *, is_home: bool
 ) -> frozenset[str]:
-    """Returns the settings that the working folder has chosen. A home that it names itself is trusted no more than it is."""
+    """Returns the settings that a file of the working folder sets, and those that its home sets if it names a home itself."""
     home = written.get("home")
     names_home = home is not None and home is near.written.get("home")
     if is_home and not names_home:

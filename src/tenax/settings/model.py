@@ -1,4 +1,7 @@
-"""Every setting once, with its default and its doc. Sources, each beating the one before: defaults, files, TENAX_*, flags."""
+"""Declares each setting once, with its default and its description.
+
+The sources, each of which overrides those before: defaults, files, TENAX_*, flags.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,13 @@ RUNTIMES = ("python", "http", "process")
 ADDRESSES = ("any", "public")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 HEARTBEAT = 10.0
-"""Seconds between the heartbeats of a worker, under a lease that is long enough."""
+"""Seconds between the heartbeats of a worker, if the lease is long enough."""
 
 
 def setting(
     default: Any, doc: str, *, shown: str | None = None, flag: str | None = None, secret: bool = False
 ) -> Any:
-    """Declares a setting. Its default is as people write it, or a function that makes it; `shown` is what the docs say of it."""
+    """Declares a setting. The default is written as people write it, or a function makes it. `shown` describes the default in the docs."""
     about: dict[str, Any] = {"shown": shown, "flag": flag}
     made: dict[str, Any] = {"default_factory": default} if callable(default) else {"default": default}
     return Field(description=doc, json_schema_extra=about, repr=not secret, **made)
@@ -51,7 +54,7 @@ def _heartbeat_of(before: Mapping[str, float]) -> float:
 
 
 class Settings(BaseModel):
-    """What one process runs with."""
+    """Holds the settings of one process."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
@@ -62,169 +65,177 @@ class Settings(BaseModel):
     )
     database_url: DatabaseAddress | None = setting(
         None,
-        "a PostgreSQL (14 or newer) to use instead of the embedded one",
+        "the PostgreSQL (14 or newer) to use instead of the embedded one",
         shown="the embedded one",
         flag="--database",
         secret=True,
     )
     database_wait: Duration | None = setting(
         None,
-        "how long a start waits for a PostgreSQL that is away",
-        shown="none: for ever; commands other than `server` and `up`: 2s",
+        "how long a start waits for PostgreSQL while it cannot be reached",
+        shown="no limit for `server` and `up`, 2s for other commands",
     )
     server: Addresses | None = setting(
         None,
-        "the Tenax server that commands and workers speak to; several on one database with commas between them",
+        "the Tenax server for commands and workers, or several servers on one database with commas between them",
         shown="none: the database itself",
     )
-    token: Text | None = setting(None, "the token shown to that server", shown="none", secret=True)
-    host: Text = setting("127.0.0.1", "the address the server listens on; beyond loopback it wants tokens")
+    token: Text | None = setting(None, "the token for that server", shown="none", secret=True)
+    host: Text = setting(
+        "127.0.0.1", "the address on which the server listens. Beyond loopback it requires tokens"
+    )
     port: Annotated[int, whole_number(0, 65535)] = setting(
-        8520, "the port the server listens on; 0 takes a free one"
+        8520, "the port on which the server listens. 0 takes a free one"
     )
     open: bool = setting(
         False,
-        "true: as long as there are no tokens, everyone on this machine is let in, and no token is made",
+        "if true, the server makes no token, and while there are no tokens everyone on this machine has access",
     )
     callback_url: Address | None = setting(
         None,
-        "the address at which the callees of async steps reach the server (its proxy's, where there is one)",
+        "the address at which the callees of async steps reach the server, or its proxy",
         shown="none: where it listens",
     )
     lease: PositiveDuration = setting("30s", "how long a worker holds a work item without a heartbeat")
     heartbeat: PositiveDuration = setting(
         _heartbeat_of,
-        "how often a worker extends its leases; where only `lease` is given, at most a third of it",
+        "how often a worker extends its leases. If only `lease` is set, at most a third of it",
         shown="10s",
     )
     timeout_grace: Duration = setting(
-        "1s", "how long the server waits, after a timeout, for the worker's own report of it"
+        "1s", "how long the server waits after a timeout for the worker's own report"
     )
-    retries_enabled: bool = setting(True, "false: nothing is retried on this server")
+    retries_enabled: bool = setting(True, "if false, this server retries nothing")
     retry: RetryShape | None = setting(
         None, "the server's default retry policy: a table, in TENAX_RETRY as JSON", shown="none: one attempt"
     )
     max_body: Size = setting("16MB", "the largest body of a request")
     max_values: Annotated[int, whole_number(1000)] = setting(
-        250000, "values in the JSON of one request, at most"
+        250000, "the most values in the JSON of one request"
     )
     body_memory: Size = setting(
-        "256MB", "memory for bodies that are read and answered at once; one token may have half of it"
+        "256MB", "memory for all bodies that are processed at the same time. One token may use half of it"
     )
     max_head: Size = setting("64KB", "the largest request line and headers together")
     head_timeout: PositiveDuration = setting("10s", "how long a request's head may take to arrive")
     body_timeout: PositiveDuration = setting("1m", "how long a request's body may take to arrive")
     max_connections: Annotated[int, whole_number(1)] = setting(
-        10000, "connections to a server, at most; the limit of open files may be lower"
+        10000, "the most connections to a server. The limit of open files may be lower"
     )
     max_connections_per_address: Annotated[int, whole_number(1)] = setting(
-        1000, "connections from one address, at most; behind a proxy all have its address"
+        1000, "the most connections from one address. Behind a proxy all connections have its address"
     )
     max_message: Annotated[int, whole_number(1)] = setting(
-        4000, "characters that are kept of the message of a failure"
+        4000, "how many characters of a failure's message are kept"
     )
-    max_evidence: Size = setting("64KB", "what is kept of each text, and of the data, of a failure")
-    max_late_result: Size = setting("4KB", "what is kept of a late report or callback, beside its digest")
-    plan_memory: Size = setting("256MB", "memory for plans of workflows, by an estimate")
+    max_evidence: Size = setting("64KB", "how much of each text and of the data of a failure is kept")
+    max_late_result: Size = setting("4KB", "how much of a late report or callback is kept, beside its digest")
+    plan_memory: Size = setting("256MB", "memory for plans of workflows, by estimate")
     max_definition: Annotated[int, size_within(most="8MB")] = setting(
-        "4MB", "the largest definition that the server takes, at most 8MB"
+        "4MB", "the largest definition that the server accepts, at most 8MB"
     )
     max_steps: Annotated[int, whole_number(1, 20000)] = setting(10000, "the most steps of a definition")
     max_schema: Annotated[int, whole_number(1)] = setting(
         5000, "the most values in the schemas of all inputs of a definition"
     )
-    definition_time: PositiveDuration = setting("30s", "processor time for reading one definition, at most")
-    max_input: Size = setting("8MB", "the largest input that is checked in a process aside")
-    input_time: PositiveDuration = setting("1s", "processor time for checking one input, at most")
+    definition_time: PositiveDuration = setting("30s", "the most processor time for reading one definition")
+    max_input: Size = setting("8MB", "the largest input that is checked in a separate process")
+    input_time: PositiveDuration = setting("1s", "the most processor time for checking one input")
     aside_processes: Annotated[int, whole_number(1, 64)] = setting(
-        2, "processes beside the server for large definitions and slow checks"
+        2, "the number of separate processes for large definitions and slow checks"
     )
     aside_memory: Annotated[int, size_within(least="256MB")] = setting(
         "2GB", "the memory of each of these processes"
     )
     expression_work: Annotated[int, whole_number(1000)] = setting(
         CONDITION_WORK,
-        "units of work (a character is 1, a value 16) for all conditions of one decision; each rendering of templates, and a step's `when`, has twice as many",
+        "units of work (a character is 1, a value 16) for all conditions of one decision. Each rendering of templates and each `when` of a step has twice as many",
     )
-    max_rendered: Size = setting("16MB", "the most that templates give or read, or views show")
+    max_rendered: Size = setting(
+        "16MB", "the largest total of values that templates give or read, or that a view shows"
+    )
     max_result: Size = setting(
-        "8MB", "the largest answer of an `http` step, and the largest result file; within `max_body`"
+        "8MB",
+        "the largest answer of an `http` step, and the largest result file. It must be within `max_body`",
     )
     loop_hold: Duration = setting(
         "50ms",
-        "how long the server's event loop may be held before it warns and counts it; 0: nobody watches",
+        "how long the server's event loop may be held before the server warns and counts it. 0 switches the watch off",
     )
     sweep: PositiveDuration = setting("30s", "how often the server looks for work that was left behind")
-    workers: Annotated[int, whole_number(0)] = setting(2, "worker processes of `tenax up`")
+    workers: Annotated[int, whole_number(0)] = setting(2, "the number of worker processes of `tenax up`")
     slots: Annotated[int, whole_number(1, 1000)] = setting(
-        10, "work items that one worker runs at once, at most 1000"
+        10, "the number of work items that one worker runs at once, at most 1000"
     )
-    queues: Names = setting("default", "the queues a worker serves", flag="--queue")
+    queues: Names = setting("default", "the queues that a worker serves", flag="--queue")
     runtimes: Annotated[tuple[str, ...], some_of(*RUNTIMES)] = setting(
         ",".join(RUNTIMES),
-        "the runtimes a worker offers; steps of others are left to other workers",
+        "the runtimes that a worker offers. It takes no steps of other runtimes",
         flag="--runtime",
     )
-    labels: Labels = setting({}, "what a worker offers, such as gpu=yes,zone=a", shown="none", flag="--label")
+    labels: Labels = setting(
+        {}, "the labels that a worker offers, such as gpu=yes,zone=a", shown="none", flag="--label"
+    )
     http_addresses: Annotated[str, one_of(*ADDRESSES)] = setting(
         "any",
-        "the addresses that `http` steps may connect to: any; public: none that is private, loopback, link-local, "
-        "multicast or of a cloud's metadata",
+        "the addresses to which `http` steps may connect: `any`, or `public`, which excludes private, loopback, "
+        "link-local and multicast addresses, and those of a cloud's metadata",
     )
     worker_name: WorkerName | None = setting(
         None, "the name of a worker", shown="its host and process id", flag="--name"
     )
     drain: Duration = setting(
-        "30s", "how long a stopping worker lets its work finish before it hands it back"
+        "30s", "how long a stopping worker lets its attempts finish before it hands them back"
     )
     worker_wait: PositiveDuration | None = setting(
         None,
-        "how long work waits while no live worker is able to run it, before that is a failure",
+        "how long work may wait while no live worker is able to run it. After that it has failed",
         shown="none: for ever",
     )
     ageing: Duration = setting(
-        "1m", "how long work waits to rise by one level of priority; 0: priorities are strict"
+        "1m", "the waiting time that raises work by one level of priority. With 0 waiting does not count"
     )
     poison_after: Annotated[int, whole_number(0)] = setting(
-        3, "a work item that has cost so many different workers their lease is quarantined; 0: none is"
+        3,
+        "the number of different workers after whose lost leases a work item is quarantined. With 0 none is",
     )
     drain_after: Annotated[int, whole_number(0)] = setting(
         5,
-        "a worker that has been lost with work in its hands so often within `health_window` is drained; 0: none is",
+        "how often within `health_window` a worker may be lost while it has work before it is drained. With 0 none is",
     )
-    max_hold: PositiveDuration = setting("1d", "how long a work item is held at most, before it fails")
+    max_hold: PositiveDuration = setting("1d", "the longest time that a work item is held before it fails")
     unhealthy_silence: PositiveDuration | None = setting(
-        None, "a worker silent for so long is unhealthy", shown="the lease: 30s"
+        None, "the time after which a silent worker is unhealthy", shown="the lease: 30s"
     )
     degraded_failures: Annotated[int, whole_number(1)] = setting(
-        3, "from so many failures in a row on, a worker is degraded"
+        3, "the number of failures in a row from which a worker is degraded"
     )
     unhealthy_failures: Annotated[int, whole_number(1)] = setting(
-        10, "from so many failures in a row on, a worker is unhealthy"
+        10, "the number of failures in a row from which a worker is unhealthy"
     )
     degraded_depth: Annotated[int, whole_number(1)] = setting(
-        50, "from so many leased items on (and above its slots), a worker is degraded"
+        50, "the number of leased items from which a worker is degraded, if it is above its slots"
     )
     unhealthy_depth: Annotated[int, whole_number(1)] = setting(
-        100, "from so many leased items on (and twice its slots), a worker is unhealthy"
+        100, "the number of leased items from which a worker is unhealthy, if it is at least twice its slots"
     )
-    degraded_rate: Share = setting("30%", "from this share of failures on, a worker is degraded")
-    unhealthy_rate: Share = setting("70%", "from this share of failures on, a worker is unhealthy")
-    health_window: PositiveDuration = setting("5m", "the time over which that share is taken")
+    degraded_rate: Share = setting("30%", "the share of failures from which a worker is degraded")
+    unhealthy_rate: Share = setting("70%", "the share of failures from which a worker is unhealthy")
+    health_window: PositiveDuration = setting("5m", "the time over which that share is computed")
     health_min_runs: Annotated[int, whole_number(1)] = setting(
-        20, "with fewer runs in that time, the share says nothing"
+        20, "the number of runs in that time below which the share is ignored"
     )
     probing: bool = setting(
-        True, "false: an unhealthy worker is not tried again by itself (`tenax workers resume`)"
+        True, "if false, an unhealthy worker gets work again only by `tenax workers resume`"
     )
     probe_after: PositiveDuration = setting(
-        "1m", "how long an unhealthy worker waits for one item, to see whether it has recovered"
+        "1m", "how long an unhealthy worker waits until it gets one item as a probe"
     )
     overload_lag: PositiveDuration = setting(
-        "1s", "a worker whose own event loop comes so late asks for no more work"
+        "1s", "the delay of its event loop from which a worker asks for no more work"
     )
     log_level: Annotated[str, one_of(*LOG_LEVELS)] = setting("info", f"one of {', '.join(LOG_LEVELS)}")
     sources: Mapping[str, str] = Field(default_factory=dict, repr=False)
-    """Where each value that is not a default was written."""
+    """Where each value that is not a default was written, by setting."""
     from_folder: frozenset[str] = Field(default=frozenset(), repr=False)
-    """The settings that a file of the working folder has chosen, and nobody else. Anyone may have written that file."""
+    """The settings that only a file of the working folder sets. Anyone may have written that file."""

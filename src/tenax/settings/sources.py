@@ -1,4 +1,4 @@
-"""The sources of settings: flags, variables, and two files. Each keeps where a value was written, for messages."""
+"""Defines the sources of settings: flags, variables, and two files. Each records where a value was written, for messages."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LISTED = "the settings are listed in the docs"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value as it was written, and where."""
+    """Holds a value as it was written, and where."""
 
     value: Any
     source: str
-    """In the words of a message: `TENAX_LEASE=abc`, `--lease abc`, `/etc/tenax.toml: lease = 'abc'`."""
+    """The source in the words of a message: `TENAX_LEASE=abc`, `--lease abc`, `/etc/tenax.toml: lease = 'abc'`."""
 
 
 class Wrong:
-    """Everything that is wrong with the settings, to be said at once."""
+    """Collects everything that is wrong with the settings, to report it at once."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
@@ -48,12 +48,12 @@ class Wrong:
 
 
 class Source(PydanticBaseSettingsSource):
-    """A source of settings. It gives what no source before it has given, and each setting whole: tables are not merged."""
+    """Is a source of settings. It gives the settings that no source before it gives. Each setting is taken whole, so tables are not merged."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong) -> None:
         super().__init__(settings)
         self.folder = folder
-        """A relative home in this source starts from here."""
+        """The folder from which a relative home of this source starts."""
         self.wrong = wrong
         self.written: dict[str, Written] = {}
 
@@ -65,7 +65,7 @@ class Source(PydanticBaseSettingsSource):
         self.written = self.read()
         values = {name: one.value for name, one in self.written.items() if name not in self.current_state}
         if "home" in values:
-            with suppress(ValueError):  # the model says what is wrong with it
+            with suppress(ValueError):  # the model reports what is wrong with it
                 values["home"] = resolve_home(values["home"], self.folder)
         return values
 
@@ -76,7 +76,7 @@ class Source(PydanticBaseSettingsSource):
 
 
 class Flags(Source):
-    """Flags, keyed by the names of settings. None sets nothing."""
+    """Reads flags, keyed by the names of settings. A flag that is None sets nothing."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, flags: Mapping[str, Any]) -> None:
         super().__init__(settings, folder, wrong)
@@ -95,7 +95,7 @@ class Flags(Source):
 
 
 class Variables(Source):
-    """Variables named TENAX_*. An empty one sets nothing."""
+    """Reads variables named TENAX_*. An empty variable sets nothing."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, env: Mapping[str, str]) -> None:
         super().__init__(settings, folder, wrong)
@@ -111,7 +111,7 @@ class Variables(Source):
 
 
 class WorkingFolder(Source):
-    """The `tenax.toml` of the working folder."""
+    """Reads the `tenax.toml` of the working folder."""
 
     def read(self) -> dict[str, Written]:
         file = self.folder / FILE_NAME
@@ -125,7 +125,7 @@ class WorkingFolder(Source):
 
 
 class HomeFolder(WorkingFolder):
-    """The `tenax.toml` of the home, which the sources before this one have named; and the default of the home."""
+    """Reads the `tenax.toml` of the home, which the sources before this one have named. Also gives the default of the home."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, env: Mapping[str, str]) -> None:
         super().__init__(settings, folder, wrong)
@@ -164,7 +164,7 @@ def _table(file: Path, wrong: Wrong) -> dict[str, Any]:
 
 
 def _shown(value: Any, name: str) -> Any:
-    """Secrets are not printed."""
+    """Returns a value for a message. Secrets are not shown."""
     return value if FIELDS[name].repr else "..."
 
 

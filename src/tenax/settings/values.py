@@ -1,6 +1,6 @@
-"""Reads the values of settings as people write them: in a file, in a variable, after a flag.
+"""Reads the values of settings as people write them: in a file, in a variable, or after a flag.
 
-Each reader raises ValueError with what it expected.
+Each reader raises a ValueError that says what it expected.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def size_in_bytes(value: Any) -> int:
 
 
 def size_within(least: str | None = None, most: str | None = None) -> BeforeValidator:
-    """Reads a size that has bounds."""
+    """Makes a reader of sizes within bounds."""
 
     def read(value: Any) -> int:
         size = size_in_bytes(value)
@@ -74,7 +74,7 @@ def size_within(least: str | None = None, most: str | None = None) -> BeforeVali
 
 
 def whole_number(least: int, most: int | None = None) -> BeforeValidator:
-    """Reads a whole number that has bounds."""
+    """Makes a reader of whole numbers within bounds."""
     bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
 
     def read(value: Any) -> int:
@@ -99,7 +99,7 @@ def share(value: Any) -> float:
 
 
 def one_of(*choices: str) -> BeforeValidator:
-    """Reads one of these words, in capitals or not."""
+    """Makes a reader of one of these words, in capitals or not."""
 
     def read(value: Any) -> str:
         if str(value).lower() not in choices:
@@ -123,7 +123,7 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def some_of(*choices: str) -> BeforeValidator:
-    """Reads names out of these, each once; also where a list has commas within its parts, as repeated flags may."""
+    """Makes a reader of some of these names, each once. An element of a list may have commas too, as repeated flags may."""
 
     def read(value: Any) -> tuple[str, ...]:
         parts = value if isinstance(value, list | tuple) else (value,)
@@ -164,7 +164,7 @@ def _read_pairs(parts: Sequence[str]) -> dict[str, str]:
 
 
 def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
-    """Reads the shape only. `tenax.model.parse.retry_fields` reads the fields."""
+    """Reads only the shape. `tenax.model.parse.retry_fields` reads the fields."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -185,7 +185,7 @@ def server_url(value: Any) -> str:
 
 
 def server_urls(value: Any) -> str:
-    """Reads one address, or several of servers on one database, with commas between them."""
+    """Reads one address, or addresses of several servers on one database with commas between them."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not parts:
         raise ValueError(
