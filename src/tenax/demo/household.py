@@ -25,7 +25,7 @@ _MARK = "tenax up: "
 
 
 class DemoError(TenaxError):
-    """The demo did not show what it should."""
+    """Says that the demo did not show what it should."""
 
     exit_code = 1
 

@@ -14,7 +14,7 @@ from tenax.errors import Unreachable
 from tenax.model.execution_views import News
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
-PARK_SECONDS = 15.0  # for which one request for events waits in the server
+PARK_SECONDS = 15.0  # seconds for which one request for events waits in the server
 OUTAGE_SECONDS = 120.0
 """Seconds for which the server or database may be unreachable before following is given up."""
 _ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancelled"})

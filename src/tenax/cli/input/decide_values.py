@@ -18,7 +18,7 @@ from tenax.sdk.files import decode_text
 
 Reader = Callable[[Any], Any]
 Readers = Mapping[str, tuple[str, Reader]]
-"""By the keys that people write: the name of the field, and what reads its value."""
+"""The name of the field and the reader of its value, by the key that people write."""
 
 
 def readers_of(
@@ -29,7 +29,7 @@ def readers_of(
     renamed: Mapping[str, str] | None = None,
     without: Collection[str] = (),
 ) -> Readers:
-    """Returns what reads the fields of a model, by their types. `special` are fields whose type does not say all."""
+    """Returns the readers of the fields of a model, by their types. `special` has the readers of fields whose type does not suffice."""
     special, renamed = special or {}, renamed or {}
     return {
         renamed.get(name, name): (name, special[name] if name in special else _reader_of(hint, integers))
@@ -39,7 +39,7 @@ def readers_of(
 
 
 def _reader_of(hint: Any, integers: Reader) -> Reader:
-    """A number that is not whole is a duration."""
+    """Returns the reader of a type. A number that is not whole is read as a duration."""
     [kind, *_] = (
         [one for one in get_args(hint) if one is not NoneType]
         if get_origin(hint) in (Union, UnionType)

@@ -9,7 +9,7 @@ from uuid import uuid4
 from tenax.errors import TenaxError
 from tenax.model.wire import EndedLife
 
-TELL_SECONDS = 5.0  # for telling the server that a worker died, before the worker starts again
+TELL_SECONDS = 5.0  # seconds for telling the server that a worker died, before the worker starts again
 
 
 class WorkerLives:

@@ -29,8 +29,8 @@ from tenax.store.fleet.tokens import create_token, list_tokens, revoke_token
 from tenax.store.transaction import transaction
 from tenax.worker.transport import HttpTransport
 
-READY_SECONDS = 120.0  # that the server may take until it is ready
-SERVER_STOP_SECONDS = 10.0  # that the server may take to stop
+READY_SECONDS = 120.0  # seconds that the server may take until it is ready
+SERVER_STOP_SECONDS = 10.0  # seconds that the server may take to stop
 WORKER_STOP_SECONDS = 20.0
 """Seconds that a worker may take to stop after its drain time: to cancel its attempts, and to report them."""
 

@@ -57,7 +57,7 @@ def change_key(found: Sequence[Worker]) -> list[tuple[str, ...]]:
 
 
 def _told(title: str, worker: Worker) -> str:
-    """Returns the text of a cell. For a silent worker it leaves out the seconds of its silence, which change all the time."""
+    """Returns the text of a cell. Leaves out the seconds of silence of a silent worker, which change all the time."""
     if title == "health" and worker["health_column"] == "heartbeat_age":
         return str(worker["health"])
     return _CELLS[title](worker).plain

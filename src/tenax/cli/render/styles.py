@@ -1,4 +1,4 @@
-"""The colours of statuses, on every page."""
+"""Defines the colours of statuses for all pages."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ async def _until_the_end(
 
 
 async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer:
-    """Asks the user what to do after Ctrl-C, if there is a terminal. The work goes on meanwhile."""
+    """Asks the user what to do after Ctrl-C, if there is a terminal. Meanwhile the work goes on."""
     if not interrupts.by_hand or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "leave"
     prompt = (
