@@ -100,18 +100,20 @@ def _options() -> argparse.Namespace:
         "measures", nargs="*", metavar="MEASURE", help=f"any of: {', '.join(MEASURES)} (none: all)"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="short rounds, to see that it works; the figures mean little"
+        "--quick",
+        action="store_true",
+        help="short rounds that only show that the bench works. Their figures mean little",
     )
     parser.add_argument(
         "--rounds",
         type=int,
         metavar="N",
-        help="exactly so many rounds of each measure (none: a few, and ten where a mark is near)",
+        help="the number of rounds of each measure. Without it, a few, and ten if a figure is near its mark",
     )
     parser.add_argument(
         "--database",
         metavar="URL",
-        help="a PostgreSQL whose role may create databases (none: an embedded one)",
+        help="a PostgreSQL whose role may create databases. Without it, an embedded one is used",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where the JSON goes")
     options = parser.parse_args()

@@ -102,7 +102,9 @@ def table(before: Rounds, after: Rounds) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument("commit", help="the commit to compare with")
-    parser.add_argument("measures", nargs="+", metavar="MEASURE", help="as in `python -m benchmarks`")
+    parser.add_argument(
+        "measures", nargs="+", metavar="MEASURE", help="the measures, as for `python -m benchmarks`"
+    )
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
     options = parser.parse_args()
     before: Rounds = defaultdict(list)

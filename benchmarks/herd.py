@@ -1,8 +1,7 @@
 """Measures very many retries that are due at the same instant: the time until the last has started, and the wait of new work.
 
-One execution is run until it waits for its retry, after a real failed attempt, and copied with all that is kept of it. One
-statement then sets the instant for all of them. pgqueuer beside it has as many jobs that were scheduled, and were set to one
-instant by one statement too.
+One execution is run until it waits for its retry after a real failed attempt, and is then copied with all of its rows. One statement sets
+the due time of all copies. For pgqueuer, as many scheduled jobs are set to one instant by one statement too.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ LOOK = Mark("at most", 20)
 STARTS_ALIKE = Mark("at most", 1.15)
 _LOOKS = 200
 _WARM_UP = 50
-"""Reads that are not counted, while the engine's own first statements are under way."""
+"""Reads that are not counted, because the engine's own first statements run at the same time."""
 _STARTS = 15
 _OPEN = 2_000
 """Open executions in both databases, which the engine examines when it starts."""
@@ -94,8 +94,10 @@ def _figures(found: Found, what: str) -> list[Figure]:
 
 @contextlib.asynccontextmanager
 async def _filled(arena: Arena, plan: Plan) -> AsyncIterator[tuple[Round, Sequence[int]]]:
-    """A database with one execution that was retried once and completed, and so many copies of it that there are as many
-    events as wanted. Gives their ids, too."""
+    """Fills a database with copies of an execution that was retried once and completed, until it has the wanted number of events.
+
+    Gives the database and the ids of the copies.
+    """
     async with arena.round() as round_:
         async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
             [model] = await engine.submit([Submission(source=workflows.RETRIED)])
@@ -122,7 +124,7 @@ async def _open_some(round_: Round) -> None:
 
 
 async def _looks(round_: Round, call: Verb, ids: Sequence[int]) -> list[float]:
-    """Returns the milliseconds of each read of an execution picked at random."""
+    """Returns the milliseconds of each read. Each read is of a random execution."""
     took: list[float] = []
     async with open_engine(load_settings({"database_url": round_.url}, env={})) as engine:
         for execution_id in random.sample(ids, _WARM_UP):

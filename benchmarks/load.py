@@ -13,8 +13,10 @@ Submit = Callable[[Sequence[Submission]], Awaitable[Any]]
 
 
 async def submit_all(submit: Submit, source: str, jobs: int, *, batch: int) -> float:
-    """Returns the submissions per second. Two batches are under way at any time; the first job goes alone, and untimed:
-    it brings the definition."""
+    """Submits all jobs, two batches at a time. Returns the submissions per second.
+
+    One job goes first without being timed, and brings the definition.
+    """
     await submit([Submission(source=source)])
     jobs -= 1
     sizes = [min(batch, jobs - start) for start in range(0, jobs, batch)]

@@ -16,7 +16,7 @@ ROUNDS_NEAR_A_MARK = 10
 class Plan:
     rounds: int = 5
     rounds_near_a_mark: int = ROUNDS_NEAR_A_MARK
-    """A measure goes on to so many where one of its medians is close to its mark."""
+    """The number of rounds of a measure if one of its medians is close to its mark."""
     jobs: int = 120_000
     raw_jobs: int = 200_000
     steps: int = 60_000
@@ -63,9 +63,9 @@ class Plan:
         most: int = 1000,
         figures: Callable[[], Sequence[Figure]] = tuple,
     ) -> Iterator[int]:
-        """The numbers of the rounds; the warm-up is round 0, and is not counted.
+        """Yields the numbers of the rounds. Round 0 is the warm-up, which is not counted.
 
-        After the planned rounds (at most `most`) the figures are looked at: where one is near its mark, there are more.
+        After the planned rounds (at most `most`), more rounds follow if a figure is near its mark.
         """
         rounds = min(self.rounds, most)
         self.say(f"{measure}: {rounds} rounds{' and a warm-up' if warm_up else ''}")

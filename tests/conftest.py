@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         place = folder_for_databases()
         remove_leftovers(place, _PREFIX)
         os.environ[_RUN] = str(place / f"{_PREFIX}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    # No client of a test shows the token of whoever runs the tests.
+    # No client of a test may use the token of the user who runs the tests.
     os.environ["TENAX_HOME"] = str(_run_folder() / "nobodys-home")
     if config.option.basetemp is None:
         config.option.basetemp = str(make_open(_run_folder()) / f"tmp-{os.getpid()}")
@@ -95,7 +95,7 @@ def _run_folder() -> Path:
 
 @pytest.fixture
 def tmp_path(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """pytest's folder for the test, and as root one that PostgreSQL's account can enter: its data are removed with the folder."""
+    """Returns pytest's folder for the test. As root, returns a folder that PostgreSQL's account can enter, and that is removed at the end."""
     base = tmp_path_factory.getbasetemp()
     for folder in (base.parent, base, tmp_path):
         if folder.is_relative_to(_run_folder()):
@@ -133,7 +133,7 @@ def system_postgres() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def embedded_server(embedded_postgres: Server) -> str:
-    """The URL of the embedded PostgreSQL."""
+    """Returns the URL of the embedded PostgreSQL."""
     return embedded_postgres.url
 
 
@@ -143,7 +143,7 @@ def _folder_of_server(name: str) -> Path:
 
 @pytest.fixture
 def any_postgres(request: pytest.FixtureRequest) -> Server:
-    """The PostgreSQL of the test. With `--postgres=both` the test runs on each of them."""
+    """Returns the PostgreSQL of the test. With `--postgres=both` the test runs on each of them."""
     found: Server = request.getfixturevalue(f"{request.param}_postgres")
     return found
 

@@ -1,4 +1,4 @@
-"""Celery on Redis: the reference that is not durable. What stands in quotes is from its guide "Optimizing"."""
+"""Measures Celery on Redis, as a reference that is not durable. Quoted text is from its guide "Optimizing"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.peers.kit import Look, Record, run
 SOCKET = Path(os.environ.get(VARIABLE, "gate")).parent / "redis.sock"
 QUEUE = "celery"
 PREFETCH = 128
-"""The guide: with "many short-running tasks ... this number should be large", "say 64, or 128"."""
+"""The guide says that with "many short-running tasks ... this number should be large", "say 64, or 128"."""
 QUIET = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
 
 
@@ -39,10 +39,9 @@ def fill(kind: str, jobs: int) -> None:
 
 
 def work(_kind: str, record: Record) -> None:
-    """Each worker runs its tasks in its own process (`solo`): the two cores are taken, and a pool would add messages.
+    """Runs the tasks of a worker in its own process (`solo`). The two cores are in use, and a pool would add messages.
 
-    Tasks are acknowledged before they run, which is the default and the faster way: one that is lost with its worker is
-    lost.
+    Tasks are acknowledged before they run, which is the default and the faster way. A task is lost if its worker is lost.
     """
     app = application(record)
     logging.disable(logging.WARNING)
@@ -51,7 +50,7 @@ def work(_kind: str, record: Record) -> None:
 
 
 def watcher() -> Look:
-    """What has succeeded is not kept by anyone: all that was there counts, once it is gone."""
+    """Makes a watcher. Nothing keeps the number of succeeded tasks, so every enqueued task counts once the queue is empty."""
     redis = Redis(unix_socket_path=str(SOCKET))
     jobs = redis.llen(QUEUE)
 

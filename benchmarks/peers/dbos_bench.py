@@ -1,7 +1,7 @@
-"""DBOS, with a queue whose limits are out of the way, and coroutines for many workflows at once.
+"""Measures DBOS, with limits of its queue that do not bind, and with coroutines so that many workflows run at once.
 
-A no-op job is a workflow without a step: the least that DBOS writes. A job that fails is a workflow of one step, since
-retries belong to steps; DBOS keeps them, and the time until the next, in the memory of the worker.
+A no-op job is a workflow without a step, for which DBOS writes the least. A job that fails is a workflow of one step, since retries belong
+to steps. DBOS keeps the retries and their delays in the memory of the worker.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from benchmarks.peers.kit import DELAY, FAILURES, URL, Look, Record, run
 
 QUEUE = "bench"
 WORKER_CONCURRENCY = 500
-"""Without any, one process takes all; 100 was slower. Queues have no global limit: that would serialise dequeuing."""
+"""Jobs that one process runs at a time. Without a limit one process takes all jobs, and 100 was slower.
+
+The queue has no global limit, which would serialise dequeuing.
+"""
 POLLING_SECONDS = 0.05
-"""How often a worker looks at the queue; its default of 1 s leaves it idle in between."""
+"""Seconds between two polls of a worker. Its default of 1 s leaves the worker idle in between."""
 VERSION = "bench"
 FILL_BATCH = 500
 OPEN = "select exists (select from dbos.workflow_status where status in ('ENQUEUED', 'PENDING', 'DELAYED'))"
@@ -62,7 +65,7 @@ def declare(record: Record) -> None:
 
 
 def fill(kind: str, jobs: int) -> None:
-    """Many in one transaction: DBOS has no call for a batch."""
+    """Enqueues many jobs in one transaction, since DBOS has no call for a batch."""
     declare(Record())
     DBOS.launch()
     DBOS.register_queue(QUEUE, worker_concurrency=WORKER_CONCURRENCY, polling_interval_sec=POLLING_SECONDS)

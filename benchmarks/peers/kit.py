@@ -1,9 +1,10 @@
-"""Holds what the scripts of all peers share. It runs under each peer's own Python, with only the standard library.
+"""Holds the code that the scripts of all peers share. It runs under each peer's own Python, with only the standard library.
 
 A script is called as
-    fill KIND JOBS    makes the schema and enqueues the jobs: `noop`, `fails` (twice) or `scheduled`, as far as it has them
-    work KIND         works until SIGTERM, and then says what it ran
-    watch             waits until no job is open, and says when that was and how many succeeded
+
+    fill KIND JOBS     makes the schema and enqueues the jobs: `noop`, `fails` (twice) or `scheduled`, if it has this kind
+    work KIND          works until SIGTERM, and then prints what it ran
+    watch             waits until no job is open, and prints when that was and how many jobs succeeded
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Watcher = Callable[[], Look]
 
 
 class NotYet(Exception):
-    """The error with which a job fails."""
+    """Is the error with which a job fails."""
 
 
 class Record:
@@ -93,9 +94,9 @@ def _watch(look: Look) -> NoReturn:
 
 
 def _say_and_end(words: dict[str, Any]) -> NoReturn:
-    """The last line of what it writes. All is done by then: there is nothing to close in good order.
+    """Writes the last line of the output and ends the process at once, since nothing is left to close.
 
-    The signal may have come in the midst of a write to stdout, which must not be entered twice.
+    The signal may have interrupted a write to stdout, which must not be entered a second time.
     """
     with contextlib.suppress(RuntimeError):
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Oban for Python, with the limit of its queue raised as its guide "Defining Queues" says, and jobs inserted in bulk."""
+"""Measures Oban for Python, with the limit of its queue raised as its guide "Defining Queues" says, and with jobs inserted in bulk."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from benchmarks.gate import wait_at_gate
 from benchmarks.peers.kit import DELAY, FAILURES, URL, Look, Record, run
 
 LIMIT = 200
-"""How many jobs a process takes at a time; from 100 to 1,000 it makes little difference."""
+"""Jobs that a process runs at a time. From 100 to 1,000 it makes little difference."""
 STAGER = {"fails": {"interval": 0.1}}
-"""How often it looks for retries that are due; its 1 s is the better one where there are none."""
+"""Seconds between two searches for due retries. Its default of 1 s is better without retries."""
 FILL_BATCH = 1_000
 OPEN = "select exists (select from oban_jobs where state in ('available', 'scheduled', 'executing', 'retryable'))"
 SUCCEEDED = "select count(*) from oban_jobs where state = 'completed'"
@@ -53,11 +53,11 @@ async def _fill(kind: str, jobs: int) -> None:
 
 
 def work(kind: str, record: Record) -> None:
-    uvloop.run(_work(kind, record))  # as its own command does
+    uvloop.run(_work(kind, record))  # as Oban's own command does
 
 
 async def _work(kind: str, record: Record) -> None:
-    """The pool is as large as Oban makes it: "the default of 10 is comfortable"."""
+    """Runs a worker. The pool has the size that Oban recommends: "the default of 10 is comfortable"."""
     kinds(record)
     oban = Oban(pool=await Oban.create_pool(URL), queues={"default": LIMIT}, stager=STAGER.get(kind))
     await asyncio.to_thread(wait_at_gate)

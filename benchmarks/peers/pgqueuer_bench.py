@@ -1,4 +1,4 @@
-"""pgqueuer, as its guide "Performance Tuning" advises. What stands in quotes is from there."""
+"""Measures pgqueuer, set up as its guide "Performance Tuning" advises. Quoted text is from this guide."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchmarks.gate import wait_at_gate
 from benchmarks.peers.kit import DELAY, URL, Look, NotYet, Record, run
 
 BATCH = 250
-"""The guide: "increase `batch_size` when jobs are short-lived". From 100 to 1,000 it makes little difference."""
+"""The guide says: "increase `batch_size` when jobs are short-lived". From 100 to 1,000 it makes little difference."""
 POOL = {"min_size": 5, "max_size": 20}
-"""The sizes of the guide's example."""
+"""The sizes in the guide's example."""
 FILL_BATCH = 10_000
 LATER = timedelta(days=1)
-"""Scheduled jobs are put to their instant by the bench, all in one statement."""
+"""The delay of scheduled jobs. The bench later sets all of them to one instant, by one statement."""
 OPEN = "select exists (select from pgqueuer)"
 SUCCEEDED = "select count(*) from pgqueuer_log where status = 'successful'"
 
@@ -33,7 +33,7 @@ def fill(kind: str, jobs: int) -> None:
 async def _fill(kind: str, jobs: int) -> None:
     connection = await asyncpg.connect(URL)
     queries = Queries.from_asyncpg_connection(connection)
-    await queries.install()  # durable, which is its default
+    await queries.install()  # tables are durable by default
     await queries.optimize_autovacuum()  # "Run `pgq autovac` after installation"
     name = "fails" if kind == "fails" else "noop"
     after = LATER if kind == "scheduled" else None
@@ -43,7 +43,7 @@ async def _fill(kind: str, jobs: int) -> None:
 
 
 def work(kind: str, record: Record) -> None:
-    uvloop.run(_work(kind, record))  # as its own command does
+    uvloop.run(_work(kind, record))  # as pgqueuer's own command does
 
 
 async def _work(kind: str, record: Record) -> None:
@@ -65,13 +65,15 @@ async def _work(kind: str, record: Record) -> None:
 
 
 async def _connected() -> PgQueuer:
-    """The guide: "a single connection for `QueueManager`". asyncpg is the driver of its examples."""
+    """Connects as the guide says: "a single connection for `QueueManager`". Its examples use asyncpg."""
     return PgQueuer.from_asyncpg_connection(await asyncpg.connect(URL))
 
 
 async def _pooled() -> PgQueuer:
-    """The guide: "for high-throughput deployments, use a connection pool driver". Every retry is a statement of its own, and
-    side by side they were half as fast again; without retries the single connection was the faster one."""
+    """Connects by a pool, as the guide says: "for high-throughput deployments, use a connection pool driver".
+
+    Every retry is a statement of its own. With a pool they were half as fast again. Without retries the single connection was faster.
+    """
     return PgQueuer.from_asyncpg_pool(await asyncpg.create_pool(URL, **POOL))
 
 

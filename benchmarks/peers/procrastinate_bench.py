@@ -1,4 +1,4 @@
-"""procrastinate, with the concurrency, the batches and the polling that its guides name."""
+"""Measures procrastinate, with the concurrency, the batches and the polling that its guides name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from benchmarks.gate import wait_at_gate
 from benchmarks.peers.kit import DELAY, FAILURES, URL, Look, Record, run
 
 CONCURRENCY = 30
-"""As in the guide "Execute multiple jobs at the same time"; 10 and 100 make no difference: jobs are fetched one by one."""
+"""Jobs that a worker runs at a time, from the guide "Execute multiple jobs at the same time". 10 and 100 make no difference, because jobs are fetched one by one.
+"""
 POLLING_SECONDS = 0.1
-"""How soon it sees that a retry is due; its 5 s are meant for an idle queue."""
+"""Seconds until a worker sees that a retry is due. Its default of 5 s is meant for an idle queue."""
 FILL_BATCH = 1_000
 OPEN = "select exists (select from procrastinate_jobs where status in ('todo', 'doing'))"
 SUCCEEDED = "select count(*) from procrastinate_jobs where status = 'succeeded'"
 
 
 def application(record: Record) -> Any:
-    """The pool of connections is as large as psycopg makes it (4): larger ones brought nothing."""
+    """Makes the application. The pool has psycopg's default of 4 connections. Larger pools were not faster."""
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=URL))
 
     async def noop(context: Any) -> None:

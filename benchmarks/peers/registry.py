@@ -1,4 +1,4 @@
-"""Which peers there are, and how many jobs each gets: a rate is the same for fewer of them, and a round stays short."""
+"""Lists the peers, and how many jobs each gets. A slow peer gets fewer, so that a round stays short. Its rate stays the same."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ class Peer:
     share: float
     """The share of the no-op jobs of a round that the peer gets."""
     retried_share: float = 0.0
-    """Of the jobs that fail; 0: it has no part in that measure. The fast ones need many: with few, most of the time would be
-    the delays, which nobody can shorten."""
+    """The share of the failing jobs of a round that the peer gets. With 0 it has no part in that measure.
+
+    A fast peer needs many, because with few jobs the delays would be most of the time.
+    """
     python: Version = (3, 11)
     program: str | None = None
-    """A program that must be installed beside PostgreSQL. The peer stores nothing there."""
+    """A program that must be installed beside PostgreSQL, and that stores nothing durably."""
 
     @property
     def script(self) -> Path:
@@ -71,7 +73,7 @@ class ReadyPeer:
 
 
 async def ready(peers: Sequence[Peer], say: Say) -> list[ReadyPeer]:
-    """Returns the peers that can run here. Says for each of the others why it cannot."""
+    """Returns the peers that can run here. Reports for each other peer why it cannot."""
     found = []
     for peer in peers:
         try:

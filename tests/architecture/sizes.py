@@ -20,7 +20,7 @@ KINDS = ("function", "class", "module")
 
 @dataclass(frozen=True, order=True)
 class Sized:
-    """One function, class or module."""
+    """Is one function, class or module."""
 
     lines: int
     where: str
@@ -28,7 +28,7 @@ class Sized:
 
 @dataclass(frozen=True)
 class Measure:
-    """What the sizes of one kind come to."""
+    """Summarises the sizes of one kind."""
 
     median: float
     ninetieth: int
@@ -36,7 +36,7 @@ class Measure:
 
 
 def sizes(folder: Path) -> dict[str, list[Sized]]:
-    """Returns everything of each kind that is below a folder, the largest last."""
+    """Returns everything of each kind below a folder, the largest last."""
     found: dict[str, list[Sized]] = {kind: [] for kind in KINDS}
     for path in sorted(folder.rglob("*.py")):
         for kind, sized in _of_module(path.read_text("utf-8"), str(path.relative_to(folder))):

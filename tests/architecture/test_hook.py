@@ -18,7 +18,7 @@ MISTYPED = CLEAN.replace("2 * number", "str(number)")
 
 
 class Scratch:
-    """A repository of its own with our hook and our settings, and the tools of this environment."""
+    """Is a separate repository with our hook and our settings, and with the tools of this environment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,7 +28,7 @@ class Scratch:
             shutil.copy(ROOT / name, folder / name)
         self.git("init", "--quiet")
         (folder / ".venv").symlink_to(sys.prefix)
-        # `-o`: the tools are there, and are not to be installed anew.
+        # The tools exist already, so `-o` keeps make from installing them again.
         self._run("make", "-o", ".venv/.dev-installed", "dev")
 
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:

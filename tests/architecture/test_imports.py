@@ -30,7 +30,7 @@ def imports_of(name: str) -> set[str]:
 
 
 def circle(imports: dict[str, set[str]]) -> list[str]:
-    """Returns the modules that are left when all are taken away that import none of the others, or that none of them imports."""
+    """Returns the modules of circles: takes away all modules that import none of the others, or that none of the others imports."""
     left = set(imports)
     while free := {
         name for name in left if not imports[name] & left or not any(name in imports[other] for other in left)

@@ -1,4 +1,4 @@
-"""Random scenarios: small workflows with everything in them, policies, outcomes, orders and sizes of batches."""
+"""Generates random scenarios: small workflows with every feature, policies, outcomes, and orders and sizes of batches."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _compensate(_draw: st.DrawFn, step: dict[str, Any], kind: str) -> None:
 
 def _limit(draw: st.DrawFn, step: dict[str, Any], kind: str) -> None:
     if kind in ("python", "async"):
-        # Wide limits: which of several items that became ready in one moment is let in first is anybody's choice.
+        # Limits are wide. Otherwise any of several items that become ready in one moment could be the first.
         wide = [90, {"limit": 90, "key": "{{ input.n }}"}, {"limit": 90, "action": "shared"}]
         step["concurrency"] = draw(st.sampled_from(wide))
 
@@ -184,7 +184,7 @@ def workflows(draw: st.DrawFn, number: int) -> str:
 
 
 def _fall_back(found: list[dict[str, Any]]) -> None:
-    """The last step, where nothing needs it, stands in for the first."""
+    """Makes the last step the fallback of the first, if no other step needs it."""
     first, last = found[0], found[-1]
     if not last["needs"] and "goal" not in last:
         first["on_failure"] = {"step": last["step"]}

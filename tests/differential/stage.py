@@ -69,13 +69,13 @@ EXECUTION_IDS = {
     "child",
     "because_of",
 }
-"""Names under which rows and events keep the id of an execution."""
+"""The keys under which rows and events keep the id of an execution."""
 
 
 # An engine of an earlier commit has other names for some of its parts.
 _fill_slots = getattr(fan_out, "fill_slots", None) or fan_out.feed
 _PROTOCOL: dict[str, Any] = {"protocol": wire.PROTOCOL} if hasattr(wire, "PROTOCOL") else {}
-"""The version that a worker says it speaks. The earliest engines know none."""
+"""The protocol version that a worker sends. The earliest engines know none."""
 
 
 def _context(engine: Engine) -> Any:
@@ -92,7 +92,7 @@ def _lease_cache(engine: Engine) -> Any:
 
 
 class Stage:
-    """One engine on one database. Each scenario begins with empty tables."""
+    """Holds one engine on one database. Each scenario begins with empty tables."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
@@ -158,7 +158,7 @@ class _Play:
         return self.told
 
     def _set_roll(self, value: float) -> None:
-        """Every decision of a move gets the same roll: which one comes first does not matter then."""
+        """Gives every decision of a move the same roll, so that their order does not matter."""
         _context(self.engine).roll = lambda: value
 
     # -- the moves
@@ -202,11 +202,11 @@ class _Play:
         return await self._send(reports)
 
     async def _work(self, move: Mapping[str, Any]) -> Any:
-        """Leases what is ready, and reports on some of what is held."""
+        """Leases what is ready, and reports on some of the leases."""
         return [await self._lease(move), await self._report(move)]
 
     async def _repeat(self, move: Mapping[str, Any]) -> Any:
-        """Reports something again that was reported before, or that was lost meanwhile."""
+        """Repeats a report that was sent before, or reports on a lease that was lost since."""
         return await self._send([_report(*self.done[move["which"] % len(self.done)])] if self.done else [])
 
     async def _send(self, reports: list[Report]) -> Any:
@@ -217,7 +217,7 @@ class _Play:
         return [[self.tokens[r.token], a.status, a.verdict] for r, a in zip(reports, answers, strict=True)]
 
     async def _lose(self, move: Mapping[str, Any]) -> Any:
-        """The worker goes silent over it; a report of it may still come, late."""
+        """Lets the worker of an item fall silent. A report on it may still come, late."""
         if self.held:
             self.done.append((self.held.pop(move["which"] % len(self.held)), Outcome("succeeded", {"n": 1})))
 
@@ -262,7 +262,7 @@ class _Play:
         return [answer["created"], answer.get("steps")]
 
     async def _settle(self, _move: Mapping[str, Any]) -> Any:
-        """What the server's own loops would do now."""
+        """Does what the server's own loops would do now."""
         engine = self.engine
         while (
             await engine.server_steps.start()
@@ -289,7 +289,7 @@ class _Play:
             seconds -= 10
 
     async def _end(self) -> None:
-        """Leads every execution to its end: nothing fails any more."""
+        """Leads every execution to its end, without further failures."""
         self._set_roll(0.5)
         for _ in range(ROUNDS_TO_END):
             await self._settle({})
@@ -315,7 +315,7 @@ class _Play:
         return _with_names(text, await self._names())
 
     async def _names(self) -> dict[int, str]:
-        """Executions by their place in the order of submission; children by the item that they are."""
+        """Returns names of executions: by their place in the order of submission, and for children by their item."""
         rows = await self._rows(
             "select id, parent_id, parent_step, parent_item_no, parent_attempt from tenax.execution order by id"
         )
@@ -365,7 +365,7 @@ class _Play:
 
 
 def _by_fan_out(items: Any) -> dict[str, list[str]]:
-    """The items of each step, in the order of their ids: waiting items are started in that order."""
+    """Returns the items of each step in the order of their ids, in which waiting items are started."""
     found: dict[str, list[str]] = {}
     for name in items:
         found.setdefault("/".join(name.split("/")[:2]), []).append(name)
@@ -373,7 +373,7 @@ def _by_fan_out(items: Any) -> dict[str, list[str]]:
 
 
 class _Plain:
-    """Rows and events as they would be in any database: ids have names, times count from the beginning."""
+    """Converts rows and events to the form that they would have in any database: ids have names, and times count from the beginning."""
 
     def __init__(
         self,
@@ -465,7 +465,7 @@ async def stage_on(url: str, home: Path, **settings: Any) -> AsyncIterator[Stage
 
 
 async def _serve(url: str, home: Path) -> None:
-    """Plays the scenarios that come in as lines of JSON, and answers each with a line."""
+    """Plays the scenarios that arrive as lines of JSON, and answers each with a line."""
     loop = asyncio.get_running_loop()
     async with stage_on(url, home) as stage:
         while line := await loop.run_in_executor(None, sys.stdin.readline):

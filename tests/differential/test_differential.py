@@ -27,7 +27,7 @@ EXAMPLES = 40
 def stage(
     database_url_of_module: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[asyncio.Runner, Stage]]:
-    """A stage that is kept for all examples of this file."""
+    """Gives a stage that is kept for all examples of this file."""
     with asyncio.Runner() as runner:
         opened = stage_on(database_url_of_module, tmp_path_factory.mktemp("home"))
         yield runner, runner.run(opened.__aenter__())

@@ -1,4 +1,4 @@
-"""The code blocks of the docs, each with its place and with the mark that stands before it."""
+"""Finds the code blocks of the docs, each with its place and with the mark before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules beside this file are found by their bare names."""
+"""Makes the modules beside this file importable by their bare names."""
 
 from __future__ import annotations
 

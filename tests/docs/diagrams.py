@@ -1,6 +1,6 @@
-"""The pictures of the docs, drawn as SVG from the code or from what a command printed. `make docs` writes them.
+"""Draws the pictures of the docs as SVG, from the code or from the output of a command. `make docs` writes them.
 
-They name no fonts or styles of other hosts. Colours suit light and dark pages.
+They use no fonts or styles of other hosts. Their colours suit light and dark pages.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ execution 1 of workflow flaky
    +3.108s  fetch  attempt 3 succeeded
    +3.108s  fetch  completed
    +3.108s         execution completed"""
-"""What the command printed. The README has the same lines, and a test runs them."""
+"""The output of the command. The README has the same lines, and a test runs them."""
 
 
 def recorded_lines() -> list[str]:
@@ -189,7 +189,7 @@ def recorded_lines() -> list[str]:
 
 
 def timeline() -> str:
-    """Draws the terminal with what it printed, and the attempts below it on a line of time."""
+    """Draws the terminal with the output, and the attempts below it on a line of time."""
     dark, pale, red, green, yellow = "#13212b", "#dfe9ee", "#ff9b85", "#7ee0b8", "#f2d479"
     parts = [f"<rect x='10' y='10' width='860' height='292' rx='8' fill='{dark}'/>"]
     for number, line in enumerate(recorded_lines()):

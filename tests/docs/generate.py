@@ -1,6 +1,6 @@
-"""The tables of the docs that are made from the code: `make docs` writes them, a test fails where they differ.
+"""Writes the tables of the docs that are made from the code (`make docs`). A test fails if they differ.
 
-A block stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+A block is between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
 
 
 def pages() -> list[Path]:
-    """Every page that a reader of the docs can come to."""
+    """Returns every page that a reader of the docs can reach."""
     return [
         *sorted(ROOT.glob("*.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
@@ -46,7 +46,7 @@ def pages() -> list[Path]:
 
 
 def rendered(text: str) -> str:
-    """The page with all its blocks made anew."""
+    """Returns the page with all its blocks made again."""
     return BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]]().strip()}\n\n{found[3]}", text)
 
 

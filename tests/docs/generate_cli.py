@@ -1,4 +1,4 @@
-"""Tables about what people and programs call: commands, settings, routes."""
+"""Makes tables of what people and programs call: commands, settings, routes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def settings() -> str:
 
 
 def _flags() -> dict[str, list[str]]:
-    """The options that set a setting: they name its variable in their help."""
+    """Returns the options that set a setting. They name its variable in their help."""
     found: dict[str, list[str]] = {}
     for _, command in _commands():
         for argument in command.assemble_argument_collection():

@@ -1,4 +1,4 @@
-"""The tables of docs/events.md, from the declarations of the event types."""
+"""Makes the tables of docs/events.md, from the declarations of the event types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tenax.model.events.parts import DecisionRecord, EventData, FailureRecord
 from tenax.model.events.types import TYPES, Event
 
 _EXPLAINED = (DecisionRecord, FailureRecord)
-"""Structs that have pages of their own: their fields are not listed."""
+"""Structs that have pages of their own. Their fields are not listed."""
 _SHARED = 3
-"""A shape of so many fields is written out once; the next types refer to the first one."""
+"""The number of fields from which a shape is written out only once. Later types refer to the first one."""
 
 
 def events() -> str:
@@ -43,7 +43,7 @@ def _data_words(kind: type[Event]) -> str:
 
 
 def _field_words(shape: type[msgspec.Struct]) -> str:
-    """Lists the fields: first those that are always there, and behind a semicolon the others."""
+    """Lists the fields: first the fields of every event, and after a semicolon the others."""
     fields = msgspec.structs.fields(shape)
     always = ", ".join(_words(field) for field in fields if field.required)
     others = ", ".join(_words(field) for field in fields if not field.required)

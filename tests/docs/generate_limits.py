@@ -1,4 +1,4 @@
-"""The one table of limits on what others send: defaults from the settings, fixed ones from the code."""
+"""Makes the table of limits on what others send. Defaults are from the settings, fixed limits from the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RESULT = "class `invalid`, reason `invalid_result`"
 
 
 class Limit(NamedTuple):
-    """One row. `bound`: the name of a setting, or the fixed limit in words."""
+    """Is one row. `bound` is the name of a setting, or the fixed limit in words."""
 
     what: str
     bound: str
@@ -158,14 +158,14 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     ),
 }  # fmt: skip
 _NO_LIMITS = {"max_hold": "how long work waits for a person"}
-"""Settings that look like limits on what others send, and are not."""
+"""Settings that look like limits on what others send, but are not."""
 
 
 _ENDINGS = ("_time", "_timeout", "_memory", "_work")
 
 
 def limits() -> str:
-    """The table, with a line above each group."""
+    """Returns the table, with a line above each group."""
     defaults = {row.name: row.default for row in describe_settings()}
     rows: list[tuple[str, str, str, str]] = []
     for group, listed in LIMITS.items():
@@ -175,7 +175,7 @@ def limits() -> str:
 
 
 def _bound(bound: str, defaults: Mapping[str, str]) -> tuple[str, str]:
-    """The limit as a number, and the setting or `fixed`."""
+    """Returns the limit as a number, and the setting or `fixed`."""
     named = [name for name in re.findall(r"[a-z_]+", bound) if name in defaults]
     if not named:
         return bound, "fixed"
@@ -193,7 +193,7 @@ def settings_in_table() -> set[str]:
 
 
 def settings_that_are_limits() -> Iterator[str]:
-    """Settings that bound what others send, by their names."""
+    """Returns the names of the settings that limit what others send."""
     for row in describe_settings():
         is_limit = row.name.startswith("max_") or row.name.endswith(_ENDINGS)
         if is_limit and row.name not in _NO_LIMITS:

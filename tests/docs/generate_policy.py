@@ -1,4 +1,4 @@
-"""Tables about policies, failures and decisions."""
+"""Makes tables about policies, failures and decisions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 def policy_fields() -> str:
-    """Each field with its declaration's description, and the default of the policy itself."""
+    """Returns each field with the description of its declaration, and the default of the policy."""
     defaults, declared = Policy(), DecidedFields.model_fields
     return table(
         ("field", "default", "meaning"),
@@ -96,7 +96,7 @@ def rule_fields() -> str:
 
 
 def curves() -> str:
-    """The nominal delay before each attempt, from 1 s with a cap of 20 s."""
+    """Returns the nominal delay before each attempt, from 1 s with a cap of 20 s."""
     base = Policy(max_attempts=8, initial_delay=1.0, max_delay=20.0, jitter=0.0)
     names = [name for name in get_args(Backoff) if name != "decorrelated"]
     columns = {name: delay_table(replace(base, backoff=name)) for name in names}
@@ -108,7 +108,7 @@ def curves() -> str:
 
 
 def default_delays() -> str:
-    """The default policy with six attempts: what `tenax delays` prints."""
+    """Returns the default policy with six attempts, as `tenax delays` prints it."""
     rows = delay_table(Policy(max_attempts=6))
     shown = [
         (
@@ -121,7 +121,7 @@ def default_delays() -> str:
 
 
 def jitter_ranges() -> str:
-    """Around a curve of 10 s: far from the cap, and at it."""
+    """Returns the ranges of jitter around a curve of 10 s: far from the cap, and at it."""
     kinds = (("0", 0.0), ("0.2", 0.2), ("true", 0.5), ("full", "full"), ("equal", "equal"))
     rows = [(code(name), *(_range(10.0, jitter, cap) for cap in (300.0, 10.0))) for name, jitter in kinds]
     return table(("`jitter`", "curve 10s, cap 300s", "curve 10s, cap 10s"), rows)

@@ -1,4 +1,4 @@
-"""The page of the Python API: the public names of `tenax`, `tenax.testing` and `tenax.embed`, from their docstrings."""
+"""Makes the page of the Python API: the public names of `tenax`, `tenax.testing` and `tenax.embed`, from their docstrings."""
 
 from __future__ import annotations
 

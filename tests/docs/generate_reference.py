@@ -1,4 +1,4 @@
-"""Tables about states, the language of expressions, the workflow file and errors."""
+"""Makes tables about states, the language of expressions, the workflow file and errors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _UNTIL: Mapping[str, str] = {
 
 
 def state_edges(what: str) -> list[tuple[str, str]]:
-    """Returns which state may follow which, in the order of the table."""
+    """Returns which states may follow each state, in the order of the table."""
     return [(before, after) for before, following in TRANSITIONS[what].items() for after in following]
 
 
@@ -166,7 +166,7 @@ def _keys_of_type(kind: StepType) -> str:
 
 
 def keys_of(shape: type[Shape]) -> str:
-    """The keys of one mapping of the file, with what its declaration says of them."""
+    """Returns the keys of one mapping of the file, with the descriptions of their declaration."""
     rows = []
     for name, field in shape.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}

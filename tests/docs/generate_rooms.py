@@ -1,4 +1,4 @@
-"""The rooms of the source: each package with its modules and what it is for, from its own docstring."""
+"""Lists the rooms of the source: each package with its modules and its purpose, from its own docstring."""
 
 from __future__ import annotations
 

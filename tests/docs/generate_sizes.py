@@ -1,4 +1,4 @@
-"""The sizes of functions, classes and modules beside those of an earlier version and of a library with a similar task."""
+"""Compares the sizes of functions, classes and modules with those of an earlier version and of a library with a similar task."""
 
 from __future__ import annotations
 

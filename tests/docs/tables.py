@@ -1,4 +1,4 @@
-"""How generated tables are written."""
+"""Writes tables in Markdown."""
 
 from __future__ import annotations
 

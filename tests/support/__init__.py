@@ -1,1 +1,1 @@
-"""What tests of several rooms share: drivers, workflows, strategies, slow models to compare with, and checks."""
+"""Holds code that tests of several rooms share: drivers, workflows, strategies, slow models for comparison, and checks."""

@@ -1,6 +1,6 @@
-"""Attacks on a server, as anyone may try them who can reach it, has a token, runs a worker or is called by a step.
+"""Defines attacks on a server by anyone who can reach it, has a token, runs a worker, or is called by a step.
 
-Each attack says which outcomes are harmless. `siege.py` runs them, and measures what each costs the server.
+Each attack lists the outcomes that are harmless. `siege.py` runs the attacks, and measures what each costs the server.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from support.worker_requests import one_by_one, report_on
 from tenax.model.wire import PROTOCOL
 
 QUEUE = "attacked"
-"""The queue of all that attackers submit: honest workers take nothing from it."""
+"""The queue of everything that attackers submit. Honest workers do not serve it."""
 MB = 1_000_000
 JSON = {"content-type": "application/json"}
 GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -40,14 +40,14 @@ workflow:
 
 
 class Target:
-    """A server under attack, and what an attacker has: tokens, connections, and a worker's name."""
+    """Is a server under attack, with the means of an attacker: tokens, connections, and a worker's name."""
 
     def __init__(self, url: str, token: str, others_token: str) -> None:
         self.url, self.others_token = url, others_token
         self._where = urlsplit(url)
         self.http = httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=120)
         self.strange = httpx2.Client(base_url=url, timeout=120)
-        """With no token."""
+        """The client without a token."""
         self.head = b"authorization: Bearer " + token.encode() + b"\r\n"
         self.worker = f"liar-{uuid4().hex[:8]}"
 
@@ -61,7 +61,10 @@ class Target:
             yield connection
 
     def send(self, *pieces: bytes) -> str:
-        """Sends bytes over a connection of their own. Returns the status of the answer, or `closed`; more than one answer is `split`."""
+        """Sends bytes over a connection of their own.
+
+        Returns the status of the answer, `closed`, or `split` if there was more than one answer.
+        """
         answer = b""
         with self.connected() as connection:
             with contextlib.suppress(ConnectionError, BrokenPipeError):
@@ -87,7 +90,7 @@ class Target:
         return found
 
     def lease(self, execution_id: int, runtime: str = "python", wait: float = 30) -> dict[str, Any]:
-        """Leases what an execution has to do, as a worker that lies."""
+        """Leases the items of an execution, as a worker that lies."""
         [given] = self.lease_many(execution_id, 1, runtime, wait)
         return given
 
@@ -118,7 +121,7 @@ class Target:
 
     @staticmethod
     def callback(given: dict[str, Any]) -> str:
-        """Returns the address to call back, as a path of this server."""
+        """Returns the path of a callback address on this server."""
         where = urlsplit(given["callback"])
         return f"{where.path}?{where.query}"
 
@@ -134,7 +137,7 @@ class Attack:
     kind: str
     name: str
     harmless: tuple[str, ...]
-    """The outcomes that are right."""
+    """The acceptable outcomes."""
     make: Callable[[Target], str]
 
 
@@ -151,7 +154,7 @@ def attack(
     return add
 
 
-# -- connections and heads, before the server knows who it is
+# -- connections and heads, before the server knows the caller
 
 
 @attack("head", "a header of 400 MB", "431", "closed")
@@ -451,7 +454,7 @@ def _(target: Target) -> str:
 
 
 def _look_at(target: Target, execution_id: int) -> None:
-    """Looks at every view of an execution."""
+    """Reads every view of an execution."""
     for path in ("", "/events", "/explain", "/tree", "/news"):
         answer = target.http.get(f"/v1/executions/{execution_id}{path}")
         assert answer.status_code == 200, (path, answer.text[:500])

@@ -1,4 +1,4 @@
-"""Chaos: servers, workers and PostgreSQL are killed and stopped, under a mixed load, for as long as it is asked for."""
+"""Kills and stops servers, workers and PostgreSQL under a mixed load, for a given time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tenax.model.wire import Submission
 from tenax.sdk.sync_client import SyncClient
 
 PATIENCE = 180.0
-"""Seconds in which all that was submitted must have ended, once nothing is killed any more."""
+"""Seconds within which all executions must end after the last kill."""
 SERVERS = 2
 WORKERS = 3
 FEEDERS = 2
@@ -78,7 +78,7 @@ MIX = (PLAIN, PLAIN, FLAKY, FAILING, FAN_OUT, UNDONE, PARENT)
 
 
 class Chaos(Household):
-    """Servers and workers on an embedded PostgreSQL of their own, all of which may be killed at any time."""
+    """Runs servers and workers on an embedded PostgreSQL of their own. Any of them may be killed at any time."""
 
     def __init__(self, folder: Path, home: Path, seed: int, **settings: str) -> None:
         super().__init__(folder, home, **settings)
@@ -91,7 +91,7 @@ class Chaos(Household):
         self.workers: list[Any] = []
         self._blows: list[str] = []
         self.done: Counter[str] = Counter()
-        """What was done to whom, and how often."""
+        """The number of each kind of blow."""
 
     def open(self) -> None:
         self.servers = [self.start("server", "--port", str(port)) for port in self.ports]
@@ -103,7 +103,7 @@ class Chaos(Household):
         return self.worker("--name", f"w{number}", "--slots", "4")
 
     def rage(self, seconds: float) -> None:
-        """Deals one blow after the other. Each is dealt once before any comes again."""
+        """Deals one blow after the other. Each kind is dealt once before any kind is repeated."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if not self._blows:
@@ -120,7 +120,7 @@ class Chaos(Household):
         self.workers[number] = self._work(number)
 
     def stop_worker(self) -> None:
-        """Longer than its lease: others take its work over, and then it wakes up."""
+        """Stops a worker for longer than its lease, so that others take its work over before it wakes up."""
         with _stopped(self.dice.choice(self.workers).pid):
             _pause(3.0)
 
@@ -143,11 +143,11 @@ class Chaos(Household):
         self._signal_postgres(signal.SIGKILL)
 
     def end_postgres(self) -> None:
-        """A fast shutdown: connections are ended, transactions undone."""
+        """Shuts PostgreSQL down fast: connections are ended, and transactions are undone."""
         self._signal_postgres(signal.SIGINT)
 
     def stop_postgres(self) -> None:
-        """It takes no new connections for a while."""
+        """Shuts PostgreSQL down so that it takes no new connections for a while."""
         if (pid := self._postgres()) is not None:
             with _stopped(pid):
                 _pause(1.0)
@@ -158,7 +158,7 @@ class Chaos(Household):
             eventually(lambda: self._postgres() not in (pid, None), timeout=60)
 
     def _postgres(self) -> int | None:
-        """The process of PostgreSQL. None while there is none."""
+        """Returns the process of PostgreSQL, or None if there is none."""
         try:
             return self.postmaster()
         except (AssertionError, OSError, ValueError):
@@ -170,7 +170,7 @@ class Chaos(Household):
         process.wait()
 
     def mend(self) -> None:
-        """Everything that ended by itself meanwhile runs again."""
+        """Starts every process again that has ended by itself."""
         for number, server in enumerate(self.servers):
             if server.poll() is not None:
                 self.servers[number] = self.start("server", "--port", str(self.ports[number]))
@@ -180,7 +180,7 @@ class Chaos(Household):
 
 
 class Feeders:
-    """Threads that submit executions of all kinds, with keys, until they are told to stop."""
+    """Runs threads that submit executions of all kinds, with keys, until they are told to stop."""
 
     def __init__(self, client: Callable[[], SyncClient], seed: int) -> None:
         self.over = threading.Event()
@@ -215,7 +215,7 @@ class Feeders:
                 self.over.wait(dice.uniform(0.4, 1.2))
 
     def _submit(self, client: SyncClient, submissions: list[Submission]) -> None:
-        """By keys, so that a second try after an answer that never came submits nothing twice."""
+        """Submits with a key, so that a second try after a lost answer submits nothing twice."""
         while True:
             try:
                 answers = client.submit_many(submissions)
@@ -227,7 +227,7 @@ class Feeders:
 
 
 def until_all_ended(house: Chaos, submitted: dict[str, int]) -> dict[int, str]:
-    """How each of the executions ended."""
+    """Returns how each of the executions ended."""
     left, found = set(submitted.values()), dict[int, str]()
 
     def over() -> bool:

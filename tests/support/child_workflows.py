@@ -1,4 +1,4 @@
-"""Workflows that start others, and what a test wants to know of such a family."""
+"""Holds workflows that start others, and reads the state of such families."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def calling(more: str = "", name: str = "leaf") -> str:
 
 
 async def begun(hand: Hand, source: str, **more: Any) -> int:
-    """Submits a workflow and starts those of its steps that are the server's own."""
+    """Submits a workflow, and starts its steps that the server carries out itself."""
     id_ = await hand.submit(source, **more)
     await hand.settle_down()
     return id_
 
 
 async def three_levels(hand: Hand) -> list[int]:
-    """An execution, its child, and the child of that, whose only step can be leased."""
+    """Returns an execution, its child, and the child of that, whose only step can be leased."""
     await hand.engine.store_workflow(LEAF)
     await hand.engine.store_workflow(MIDDLE)
     top = await begun(hand, TOP)
@@ -48,7 +48,7 @@ async def child_of(hand: Hand, id_: int, step: str = "call") -> int:
 
 
 async def do(hand: Hand, result: Any = None) -> None:
-    """What is ready is done, and what follows from that happens."""
+    """Runs everything that is ready, and then everything that follows from it."""
     for assignment in await hand.lease():
         await hand.succeed(assignment, result)
     await hand.settle_down()

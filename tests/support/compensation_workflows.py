@@ -1,4 +1,4 @@
-"""Workflows with compensations, and what a test wants to know of them."""
+"""Holds workflows with compensations, and reads their state."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ workflow:
 
 
 async def failed_at_b(hand: Hand, worker: str) -> int:
-    """a has succeeded, and b has failed for good: a is undone now, as often as it takes."""
+    """Runs until a has succeeded and b has failed for good. Then a is being undone, as often as it takes."""
     id_ = await hand.submit(PATIENT_UNDO)
     await hand.succeed(await hand.lease_one(worker))
     await hand.fail(await hand.lease_one(worker), fatal=True)
@@ -57,7 +57,7 @@ async def failed_at_b(hand: Hand, worker: str) -> int:
 
 
 async def failed_at_d(hand: Hand, source: str = CHAIN, **more: Any) -> int:
-    """a, b and c have succeeded, and d has failed for good."""
+    """Runs until a, b and c have succeeded and d has failed for good."""
     id_ = await hand.submit(source, **more)
     for step in "abc":
         await hand.succeed(await hand.lease_one(), f"done {step}")
@@ -66,7 +66,7 @@ async def failed_at_d(hand: Hand, source: str = CHAIN, **more: Any) -> int:
 
 
 async def undo_next(hand: Hand, step: str) -> Assignment:
-    """Leases the compensation that is next, which is the only thing to be leased."""
+    """Leases the next compensation. It must be the only thing that can be leased."""
     assignment = await hand.lease_one()
     assert (assignment.step, assignment.compensates) == (step, True)
     return assignment

@@ -1,4 +1,4 @@
-"""Connections that are open as long as a block, or a test that is a coroutine."""
+"""Opens connections for a block, or for a test that is a coroutine."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _OPTIONS = {
     "max_wal_senders": "0",
     # Files of emptied tables stay until the next checkpoint.
     "checkpoint_timeout": "30s",
-    # Statistics that come by chance would give the statements of a test other plans at each run.
+    # Statistics collected at random times would give the statements of a test other plans in each run.
     "autovacuum": "off",
     "max_connections": "200",
 }
@@ -72,7 +72,7 @@ def system_installation() -> Installation | None:
 
 
 class Server:
-    """A PostgreSQL that the processes of a run share, as one of them sees it."""
+    """Is a PostgreSQL that the processes of a run share, as one of them sees it."""
 
     def __init__(self, url: str, runner: asyncio.Runner, admin: asyncpg.Connection) -> None:
         self.url = url
@@ -88,7 +88,7 @@ class Server:
         yield self._url_of(name)
         faults = [] if odd_log else self._runner.run(_in_database(self._url_of(name), log_faults))
         self._drop(name)
-        assert faults == [], "events that do not conform to their declaration"
+        assert faults == [], "events do not conform to their declarations"
 
     @contextmanager
     def reused_database(self, *, odd_log: bool = False) -> Iterator[str]:
@@ -103,7 +103,7 @@ class Server:
         else:
             self._runner.run(connection.close())
             self._drop(name)
-        assert faults == [], "events that do not conform to their declaration"
+        assert faults == [], "events do not conform to their declarations"
 
     def close(self) -> None:
         for name, connection in self._idle:
@@ -132,7 +132,7 @@ class Server:
 
 @contextmanager
 def serve(home: Path, installation: Installation | None) -> Iterator[Server]:
-    """Runs the PostgreSQL of this folder as long as any process is in this block. The first one makes the template."""
+    """Runs the PostgreSQL of this folder as long as any process is in this block. The first process makes the template."""
     embedded = EmbeddedPostgres(home, installations=installation and [installation], options=_OPTIONS)
     with embedded, asyncio.Runner() as runner:
         url = embedded.ensure_running()
@@ -164,7 +164,7 @@ async def _make_template(url: str) -> None:
 
 
 async def _is_open(connection: asyncpg.Connection) -> bool:
-    """Tells whether this session is still there: a test may have ended all of them."""
+    """Returns whether this session is still open. A test may have ended all sessions."""
     try:
         await connection.execute("select 1")
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
@@ -173,7 +173,7 @@ async def _is_open(connection: asyncpg.Connection) -> bool:
 
 
 async def _reset(connection: asyncpg.Connection, *, odd_log: bool) -> tuple[list[str], bool]:
-    """Empties a database; returns the faults of its log, and whether its schema is what it was."""
+    """Empties a database. Returns the faults of its log, and whether its schema is unchanged."""
     await connection.execute("select reset.end_other_sessions()")
     faults = [] if odd_log else await log_faults(connection)
     return faults, bool(await connection.fetchval("select reset.empty_tables()"))

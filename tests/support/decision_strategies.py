@@ -1,4 +1,4 @@
-"""Strategies for all that a decision is made of."""
+"""Holds strategies for all inputs of a decision."""
 
 from __future__ import annotations
 

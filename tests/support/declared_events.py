@@ -1,4 +1,4 @@
-"""Holds the log of a test's database against the declarations of the event types."""
+"""Compares the log of a test's database with the declarations of the event types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax.model.events import check_event
 
 
 async def log_faults(connection: asyncpg.Connection) -> list[str]:
-    """Returns what is wrong with the events of the log, in their order; the same fault of one type only once."""
+    """Returns the faults of the events in the log, in their order. The same fault of one type is returned only once."""
     if await connection.fetchval("select to_regclass('tenax.log')") is None:
         return []
     rows = await connection.fetch("select events from tenax.log order by id")

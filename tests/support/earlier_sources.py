@@ -1,4 +1,4 @@
-"""The sources of an earlier commit, from the history of this repository."""
+"""Gets the sources of an earlier commit from the history of this repository."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def extract(commit: str, folder: Path) -> Path:
-    """Writes the sources of a commit into a folder, and returns where its packages are.
+    """Writes the sources of a commit into a folder, and returns the folder of its packages.
 
-    Raises `CalledProcessError` where git does not have the commit.
+    Raises `CalledProcessError` if git does not have the commit.
     """
     command = ["git", "archive", "--format=zip", commit, "src"]
     archive = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout

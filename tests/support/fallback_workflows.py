@@ -1,4 +1,4 @@
-"""Workflows whose steps may fail, and what becomes of them."""
+"""Holds workflows whose steps may fail, and reads how their steps ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def workflow(*steps: dict[str, Any], **top: Any) -> str:
 
 
 async def run(hand: Hand, source: str, *failing: str, **more: Any) -> dict[str, Any]:
-    """Runs it to its end, in waves: these steps fail for good, the others give their own name."""
+    """Runs an execution to its end, in waves. These steps fail for good, and the others return their own names."""
     id_ = await hand.submit(source, **more)
     while leased := await hand.lease(slots=50):
         for a in leased:
@@ -29,7 +29,7 @@ def statuses(execution: dict[str, Any]) -> dict[str, str]:
 
 
 async def story(hand: Hand, execution: dict[str, Any]) -> list[str]:
-    """What became of the steps: `b step_completed`."""
+    """Returns how the steps ended, such as `b step_completed`."""
     return [
         f"{e['step']} {e['type']}"
         for e in await hand.events(execution["id"])

@@ -1,4 +1,4 @@
-"""Workflows with a fan-out, and what a test wants to know of one."""
+"""Holds workflows with a fan-out, and reads the state of the fan-out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CALL = {"type": "python", "task": "t:t"}
 
 
 def fan(for_each: Any, *more: dict[str, Any], top: dict[str, Any] | None = None, **keys: Any) -> str:
-    """A workflow whose step `each` spreads out; `more`: other steps of it."""
+    """Returns a workflow whose step `each` has a fan-out. `more` are its other steps."""
     each = {
         "step": "each",
         **CALL,
@@ -35,7 +35,7 @@ def by_item(leased: list[Assignment]) -> dict[int, Assignment]:
 
 
 async def give_up(hand: Hand, assignment: Assignment, message: str = "no") -> Any:
-    """A failure that is not retried."""
+    """Returns a failure that is not retried."""
     return await hand.fail(assignment, fatal=True, message=message)
 
 
@@ -44,13 +44,13 @@ async def each_of(hand: Hand, execution_id: int) -> dict[str, Any]:
 
 
 async def counts(hand: Hand, execution_id: int) -> dict[str, int]:
-    """The items of `each` by state, without the states that none is in."""
+    """Counts the items of `each` by state. Leaves out states without items."""
     told = (await each_of(hand, execution_id))["items"]
     return {state: n for state, n in told.items() if n}
 
 
 async def told_of(hand: Hand, execution_id: int, item: int | None) -> list[tuple[str, int | None]]:
-    """The events of one item (None: of the step) with their attempts."""
+    """Returns the events of one item, or of the step if the item is None, with their attempts."""
     return [
         (e["type"], e["attempt"])
         for e in await hand.events(execution_id)
@@ -59,7 +59,7 @@ async def told_of(hand: Hand, execution_id: int, item: int | None) -> list[tuple
 
 
 async def placed(hand: Hand) -> tuple[int, int]:
-    """How many items hold a place: as they say, and as it is counted."""
+    """Returns the number of items with a slot, by their rows and by the counter."""
     [row] = await hand.sql(
         "select (select count(*) from tenax.item where stopped_by is distinct from 'slot') as there, (select sum(placed) from tenax.fan) as counted"
     )

@@ -1,7 +1,7 @@
-"""Runs commands of `tenax` as processes that need not import anything: forks of one process that has imported all of it.
+"""Runs commands of `tenax` as forks of one process that has imported everything, so that they need no imports.
 
-A command has its own process, environment, folder and streams, as it has in a shell, and costs a tenth of the processor time.
-What an interpreter does as it starts (its own variables, `python -m`) is tested with processes of its own.
+A command has its own process, environment, folder and streams, as in a shell, and costs a tenth of the processor time. The start of an
+interpreter (its own variables, `python -m`) is tested with other processes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-SECONDS = 60  # for one command
+SECONDS = 60  # seconds for one command
 _LARGEST_REQUEST = 1 << 20
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command came to."""
+    """Holds the result of a command."""
 
     code: int
     out: str
@@ -39,12 +39,12 @@ class Ended:
 
     @property
     def json(self) -> Any:
-        """The one document on stdout."""
+        """Returns the one JSON document on stdout."""
         return json.loads(self.out)
 
 
 class ForkedCommands:
-    """The process that has imported everything, seen from the tests."""
+    """Is the process that has imported everything, as the tests see it."""
 
     def __init__(self) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -85,7 +85,7 @@ class ForkedCommands:
 
 @cache
 def shared_commands() -> ForkedCommands:
-    """Returns the one of this process. It ends with this process."""
+    """Returns the shared commands of this process. They end with this process."""
     made = ForkedCommands()
     atexit.register(made.close)
     return made
@@ -110,7 +110,7 @@ def _exit_code(answers: socket.socket) -> int:
 
 
 def _import_all() -> None:
-    """Imports what any command imports when it is called."""
+    """Imports everything that any command imports when it is called."""
     import tenax.cli.commands
 
     [folder] = tenax.cli.commands.__path__
@@ -122,7 +122,7 @@ def _import_all() -> None:
 
 
 def _serve(requests: socket.socket) -> list[str]:
-    """Forks for each request. Returns in each fork, with the arguments of its command; ends where the tests end."""
+    """Forks for each request. Returns in each fork, with the arguments of its command. Ends when the tests end."""
     running: dict[int, tuple[int, socket.socket]] = {}
     with selectors.DefaultSelector() as selector:
         selector.register(requests, selectors.EVENT_READ)
@@ -157,7 +157,7 @@ def _tell_end(watched: int, pid: int, answer: socket.socket) -> None:
 
 
 def _become(arguments: list[str], cwd: str, environment: dict[str, str], files: list[int]) -> list[str]:
-    """Makes this fork what a command is when it starts."""
+    """Gives this fork the state that a command has when it starts."""
     for number, file in enumerate(files[:3]):
         os.dup2(file, number)
     for file in files:
@@ -171,7 +171,7 @@ def _become(arguments: list[str], cwd: str, environment: dict[str, str], files: 
 
 def _main() -> NoReturn:
     _import_all()
-    gc.freeze()  # what is there already is not looked at, and so not copied, in each fork
+    gc.freeze()  # excludes existing objects from collection, so that they are not copied in each fork
     arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv[:] = ["tenax", *arguments]
     from tenax.cli import main
@@ -180,11 +180,11 @@ def _main() -> NoReturn:
         main()
     except SystemExit as ended:
         _end(ended.code)
-    raise AssertionError("a command ends by itself")
+    raise AssertionError("the command did not end its process")
 
 
 def _end(code: Any) -> NoReturn:
-    """Ends as an interpreter does, but takes no module apart."""
+    """Ends as an interpreter does, without clearing any module."""
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

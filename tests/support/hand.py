@@ -1,4 +1,4 @@
-"""An engine driven by hand: nothing happens between two lines of a test, and time moves only when it is told to."""
+"""Drives an engine by hand. Nothing happens between two lines of a test, and time passes only when the test says so."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tenax.store.fake_clock import FakeClock
 from tenax.store.transaction import transaction
 
 one_postgres = pytest.mark.one_postgres
-"""For many tests that are alike, or long ones: they run on one PostgreSQL only, also where others run on both."""
+"""Marks long tests, or groups of similar tests. They run on one PostgreSQL only, even if others run on both."""
 RUNTIMES = ("python", "http", "process")
 ONE_STEP = """
 name: one
@@ -49,13 +49,13 @@ CANCELLED = ["operator_action", "item_cancelled", "execution_cancelled"]
 
 
 class Hand:
-    """Submits, leases and reports, one deliberate call at a time."""
+    """Submits, leases and reports, with one deliberate call at a time."""
 
     def __init__(self, engine: Engine, clock: FakeClock, lives: dict[str, str | None] | None = None) -> None:
         self.engine = engine
         self.clock = clock
         self._lives: dict[str, str | None] = {} if lives is None else lives
-        """The life that each worker registered with last: its heartbeats name it, unless the test names another."""
+        """The last registered life of each worker. Its heartbeats name it, unless the test names another life."""
 
     async def submit(self, source: str = ONE_STEP, **more: Any) -> int:
         [submitted] = await self.engine.submit([Submission(source=source, **more)])
@@ -64,7 +64,7 @@ class Hand:
     async def start(
         self, source: str = ONE_STEP, *, worker: str = "w1", **more: Any
     ) -> tuple[int, Assignment]:
-        """Submits a workflow and leases its first step. Nothing else is ready."""
+        """Submits a workflow and leases its first step, which must be the only ready item."""
         return await self.submit(source, **more), await self.lease_one(worker)
 
     async def lease(
@@ -113,11 +113,11 @@ class Hand:
         )
 
     async def look(self) -> None:
-        """What the server does every second: it learns how workers stand, and judges them."""
+        """Does what the server does every second: reads the state of the workers, and judges them."""
         await self.engine.look_after_fleet()
 
     async def settle_down(self) -> None:
-        """What the server's own loops would do now: start its steps, deliver messages, hand out places, reap."""
+        """Does what the server's own loops would do now: starts its steps, delivers messages, gives out slots, and reaps."""
         engine = self.engine
         await engine.dispatcher.finish_answers()
         while (
@@ -129,19 +129,19 @@ class Hand:
             pass
 
     async def pass_time(self, seconds: float) -> None:
-        """Time in which a server is alive all along."""
+        """Lets time pass while a server is alive."""
         while seconds > 0:
             await self.clock.advance(min(seconds, 10))
             await self.engine.beat()
             seconds -= 10
 
     async def wait(self, seconds: float) -> None:
-        """Time in which a server is alive, and what falls due at its end."""
+        """Lets time pass while a server is alive, and handles what is due at its end."""
         await self.pass_time(seconds)
         await self.settle_down()
 
     async def restarted(self, **settings: Any) -> Hand:
-        """Starts the next server on the same database: it knows nothing but what is there."""
+        """Starts the next server on the same database. It knows only what the database has."""
         context = self.engine.context
         engine = Engine(context.database, context.settings.model_copy(update=settings), roll=context.roll)
         await engine.prepare()

@@ -1,4 +1,4 @@
-"""Histories made by hand, for the laws: events that follow each other as the engine writes them, and the rows beside them."""
+"""Makes histories by hand, for the laws: events in the order in which the engine writes them, and the rows beside them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ workflow:
 
 
 def started(attempt: int) -> dict[str, Any]:
-    """The data of an attempt that a worker has leased."""
+    """Returns the data of an attempt that a worker has leased."""
     return {"worker": "w1", "retry": {"attempt": attempt, "max_attempts": 3, "is_retry": attempt > 1}}
 
 
@@ -52,7 +52,7 @@ def plan_of(source: str) -> Plan:
 
 
 class History:
-    """The events and rows of one execution. Each event is a transaction of its own, a second after the one before."""
+    """Holds the events and rows of one execution. Each event is a transaction of its own, a second after the one before."""
 
     def __init__(self, source: str) -> None:
         self.plan = plan_of(source)
@@ -64,7 +64,7 @@ class History:
         self.item_results: dict[tuple[str, int], ItemResultFacts] = {}
 
     def at(self) -> datetime:
-        """The time of the next event."""
+        """Returns the time of the next event."""
         return DAWN + timedelta(seconds=len(self.events))
 
     def add(
@@ -78,7 +78,7 @@ class History:
         together: bool = False,
         **data: Any,
     ) -> LoggedEvent:
-        """`together`: at the time and in the transaction of the event before."""
+        """Adds an event. With `together` it has the time and the transaction of the event before."""
         at = self.events[-1].at if together else self.at()
         transaction = self.events[-1].transaction if together else 1000 + len(self.events)
         found = LoggedEvent(
@@ -99,7 +99,7 @@ class History:
         self.add(ended, step, item=item, together=True, attempts=attempt)
 
     def fail_once(self, step: str, enqueued_at: datetime) -> None:
-        """A failure that is retried after a second."""
+        """Adds a failure that is retried after a second."""
         outcome = Outcome("failed", facts=Facts(status_code=503))
         failure = classify(Facts(status_code=503), status="failed").as_dict()
         ended = self.add(
@@ -118,7 +118,7 @@ class History:
         self.change_data("step_retry", -1, attempt=1)
 
     def change(self, type_: str, number: int = 0, /, **changes: Any) -> None:
-        """Changes the event of this type, and of this number among them."""
+        """Changes the event of this type that has this position among them."""
         place = self._place(type_, number)
         self.events[place] = self.events[place]._replace(**changes)
 
@@ -134,7 +134,7 @@ class History:
         del self.events[self._place(type_, number)]
 
     def repeat(self, type_: str, number: int = 0, /) -> None:
-        """The same event once more, directly after itself."""
+        """Adds the same event once more, directly after itself."""
         place = self._place(type_, number)
         again = self.events[place]._replace(id=self.events[place].id + 1, token=None)
         self.events.insert(place + 1, again)
@@ -166,7 +166,7 @@ class History:
 
 
 def one_retry() -> History:
-    """A step that fails, waits a second, and succeeds."""
+    """Returns the history of a step that fails, waits a second, and succeeds."""
     history = History(ONE)
     history.add("execution_started", workflow="one")
     enqueued = history.add("step_enqueued", "a", together=True)
@@ -183,7 +183,7 @@ def one_retry() -> History:
 
 
 def _succeed_again(history: History, enqueued_at: datetime) -> None:
-    """The success of a second attempt has a whole decision."""
+    """Adds the success of a second attempt, with its whole decision."""
     before = Ledger.from_dict((history.events[-2].decision or {})["after"])
     elapsed = (history.at() - enqueued_at).total_seconds()
     before.elapsed = elapsed
@@ -202,7 +202,7 @@ def _succeed_again(history: History, enqueued_at: datetime) -> None:
 
 
 def waiting_retry() -> History:
-    """The same, while the retry is waited for."""
+    """Returns the history of `one_retry` while the retry is waited for."""
     history = one_retry()
     del history.events[5:]
     retry = history.events[-1]
@@ -218,7 +218,7 @@ def waiting_retry() -> History:
 
 
 def graph() -> History:
-    """Two steps, and then a fan-out of two items."""
+    """Returns the history of two steps followed by a fan-out of two items."""
     history = History(GRAPH)
     history.add("execution_started", workflow="graph")
     for step in ("a", "b"):
@@ -262,7 +262,7 @@ def graph() -> History:
 
 
 def undone() -> History:
-    """Two steps succeed, a third fails, and the two are undone."""
+    """Returns a history in which two steps succeed, a third fails, and the two are undone."""
     history = History(GRAPH)
     history.add("execution_started", workflow="graph")
     for step in ("a", "b"):

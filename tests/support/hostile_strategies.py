@@ -1,7 +1,7 @@
-"""Strategies for what nobody should send, and how many examples of it are tried.
+"""Holds strategies for input that nobody should send, and says how many examples are tried.
 
-`TENAX_FUZZ_EXAMPLES=5000 pytest tests/fuzz` is the long form: so many examples of each test without a server, a tenth of that through one,
-and others at each run. The short form tries the same few each time.
+`TENAX_FUZZ_EXAMPLES=5000 pytest tests/fuzz` is the long form. It tries this number of examples in each test without a server, a tenth of it
+through a server, and different examples in each run. The short form tries the same few examples each time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 from support.profiles import examples
 
 LONG = int(os.environ.get("TENAX_FUZZ_EXAMPLES", "0"))
-"""Examples of each test in the long form. 0 is the short form."""
+"""The number of examples of each test in the long form. 0 selects the short form."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def fuzzed(few: int, *, share: float = 1.0) -> Callable[[Test], Test]:
-    """Sets how often a test runs: so few times, or this share of what the long form asks for."""
+    """Sets how many examples a test tries: this number, or this share of the number of the long form."""
     return settings(
         max_examples=max(1, round(LONG * share)) if LONG else examples(few),
         derandomize=not LONG,
@@ -41,12 +41,12 @@ def fuzzed(few: int, *, share: float = 1.0) -> Callable[[Test], Test]:
 
 
 THROUGH_A_SERVER = 0.1
-"""The share of the examples that tests through a real server run."""
+"""The share of the examples that tests through a real server try."""
 
 
 @contextlib.contextmanager
 def no_hang(seconds: float = 60.0) -> Iterator[None]:
-    """Ends what hangs with an error. It measures nothing: all that is tried here takes milliseconds."""
+    """Ends a hanging test with an error. It measures nothing, since every example takes milliseconds."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise AssertionError(f"not done after {seconds:g} s")
@@ -61,7 +61,7 @@ def no_hang(seconds: float = 60.0) -> Iterator[None]:
 
 
 def assert_brief(error: Exception, longest: int) -> None:
-    """A refusal says something, and in a few words."""
+    """Asserts that a refusal has a message, and a short one."""
     assert 0 < len(str(error)) < longest
 
 
@@ -86,7 +86,7 @@ STORABLE = st.recursive(
     ),
     max_leaves=8,
 )
-"""JSON that the server stores as it is."""
+"""JSON that the server stores unchanged."""
 
 ODD_NUMBERS = (
     *(0, -1, 2**31, 2**53 + 1, 2**63, 2**64, -(2**63) - 1, 10**30, 10**400),
@@ -125,7 +125,7 @@ def _nested(depth: int, *, as_list: bool) -> Any:
 JSON_PIECES = (
     *"{}[],:-", '"', "\\", "\\u0000", "\\ud800", "1e999", "NaN", "\0", "9" * 5_000, "[" * 300,
 )  # fmt: skip
-"""What is put into JSON texts to break them."""
+"""Pieces that are put into JSON texts to break them."""
 DEEP = st.builds(_nested, st.integers(1, 260), as_list=st.booleans())
 
 
@@ -133,7 +133,7 @@ DEEP = st.builds(_nested, st.integers(1, 260), as_list=st.booleans())
 
 
 def _slots(tree: Any) -> list[tuple[Any, Any]]:
-    """Every place of a tree: the container, and the key or index in it. Shared parts are gone through once."""
+    """Returns every place of a tree: the container, and the key or index in it. Shared parts are visited once."""
     found: list[tuple[Any, Any]] = []
     seen: set[int] = set()
     todo = [tree]
@@ -152,7 +152,7 @@ _CHANGES = ("replace", "replace", "drop", "double", "alias", "deepen", "rename",
 
 @st.composite
 def mutated(draw: st.DrawFn, document: Any, *, keys: Any = None, most: int = 3) -> Any:
-    """A valid document with a few of its parts dropped, doubled, renamed, or replaced by something odd."""
+    """Generates a valid document with a few of its parts dropped, doubled, renamed, or replaced by odd values."""
     tree = copy.deepcopy(document)
     for _ in range(draw(st.integers(0, most))):
         slots = _slots(tree)
@@ -242,20 +242,20 @@ FRAGMENTS = (
 
 @st.composite
 def workflow_texts(draw: st.DrawFn) -> str:
-    """The text of a workflow file that was valid before something happened to it."""
+    """Generates the text of a workflow file that was valid before it was mutated."""
     if draw(st.booleans()):
         return draw(broken_texts(draw(st.sampled_from(WORKFLOWS)), FRAGMENTS))
     tree = draw(mutated(draw(st.sampled_from(_DOCUMENTS)), keys=_YAML_KEYS))
     with contextlib.suppress(ValueError, TypeError, RecursionError):
         if draw(st.booleans()):
             return json.dumps(tree)
-    # Parts that are shared become anchors and aliases.
+    # Shared parts become anchors and aliases.
     return yaml.dump(tree, allow_unicode=draw(st.booleans()), default_flow_style=draw(st.booleans()))
 
 
 @st.composite
 def broken_texts(draw: st.DrawFn, text: str, fragments: tuple[str, ...]) -> str:
-    """A text with pieces of it cut out, doubled or moved, and fragments put into it."""
+    """Generates a text with pieces cut out, doubled or moved, and with fragments inserted."""
     for _ in range(draw(st.integers(1, 4))):
         begin, end = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
         end = min(end, begin + draw(st.integers(0, 40)))

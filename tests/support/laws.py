@@ -1,4 +1,4 @@
-"""Holds the database of a test against all laws."""
+"""Checks the database of a test against all laws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.hand import Hand
 
 
 async def verify(hand: Hand, only: int | None = None, since: datetime | None = None) -> dict[str, Any]:
-    """All pages of `tenax verify` as one report."""
+    """Returns all pages of `tenax verify` as one report."""
     after: int | None = 0
     whole: dict[str, Any] = {
         "executions": 0,

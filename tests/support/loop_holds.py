@@ -1,4 +1,4 @@
-"""Tests fail where the event loop is held for too long."""
+"""Makes tests fail if the event loop is held for too long."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from tenax.server.watchdog import Watchdog
 
 LIMIT = 0.05
-"""Seconds: the rule."""
+"""Seconds for which the loop may be held."""
 MARGIN = float(os.environ.get("TENAX_TEST_LOOP_MARGIN", "3"))
-"""Times the limit: a slow machine takes longer for the same work."""
+"""A factor of the limit, since a slow machine takes longer for the same work."""
 
 
 @contextmanager
 def free_loop() -> Iterator[Watchdog]:
-    """Watches the running loop. What counts is the time that its thread has computed, not that which the machine had no time for it.
+    """Watches the running loop. Only the time that its thread computed counts, not the time in which the machine was busy.
 
-    What earlier tests have left in memory is not looked through meanwhile: a server has no such tests behind it.
+    Objects of earlier tests are excluded from garbage collection meanwhile, since a server has no such objects.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that breaks connections: at byte counts of a seed, or at a moment that a test chooses."""
+"""Runs a TCP proxy before PostgreSQL that breaks connections: after random numbers of bytes, or when a test says so."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ SHORTEST, LONGEST = 1, 6000
 
 
 class LossyProxy:
-    """Passes on what clients and PostgreSQL say to each other, as far as it lets them."""
+    """Passes on the data between clients and PostgreSQL, until it breaks their connection."""
 
     def __init__(self, database_url: str, *, seed: int | None = None, lost: float = 0.5) -> None:
-        """`seed`: this share (`lost`) of the connections breaks at random byte counts. None: none does by itself."""
+        """Prepares the proxy. With `seed`, this share (`lost`) of the connections breaks after random numbers of bytes.
+
+        Without it none does.
+        """
         parts = urlsplit(database_url)
         place = parse_qs(parts.query)
         self._path = f"{place['host'][0]}/.s.PGSQL.{place.get('port', ['5432'])[0]}"
@@ -25,10 +28,10 @@ class LossyProxy:
         self._lost = lost
         self._writers: set[asyncio.StreamWriter] = set()
         self.refuses = 0
-        """So many of the next connections are broken at once."""
+        """The number of next connections that are broken at once."""
         self.broken = 0
         self.messages = 0
-        """Pieces that clients have sent."""
+        """The number of pieces that clients have sent."""
         self.on_message: Callable[[int], Awaitable[None]] | None = None
         """Called with the number of each piece, before it is passed on."""
         self.url = ""
@@ -45,7 +48,7 @@ class LossyProxy:
             self.break_all()
 
     def break_all(self) -> None:
-        """Ends every connection without a farewell."""
+        """Breaks every connection without closing it."""
         for writer in self._writers:
             writer.transport.abort()
         self.broken += len(self._writers)

@@ -1,4 +1,4 @@
-"""Who gets which item, the slow and obvious way."""
+"""Assigns items to workers in a slow and obvious way, for comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tenax.policy.dispatch.assignment import Candidate, Offer
 
 
 def slow_assign(ready: Sequence[Candidate], asking: Sequence[Offer]) -> list[tuple[int, int]]:
-    """For each item: look at every offer, take the best, and write down what that changes."""
+    """Assigns each item to the best of all offers, and then updates the offers."""
     given_away: list[tuple[Candidate, Offer]] = []
     for one in ready:
         fit = []

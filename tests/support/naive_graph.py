@@ -1,4 +1,4 @@
-"""Section 6 of the semantics done the slow way: after every move all steps are looked at anew, and nothing is counted along.
+"""Implements section 6 of the semantics in a slow way, for comparison: after every move it examines all steps again, and keeps no counters.
 
 It shares no code with the engine. A move is a batch of leases, a batch of reports, or time that passes.
 """
@@ -12,34 +12,34 @@ RESULTS = {"yes": "yes", "no": "no", "list": [1, 2]}
 VALUE = "in its place"
 
 Key = tuple[str, int | None]
-"""A step, and the place in its list where it has one."""
+"""A step, and the position in its list if it has one."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One step. Whatever names another step names an earlier one, but `fallback`."""
+    """Is one step. The steps that it names are earlier ones, except for `fallback`."""
 
     name: str
     needs: frozenset[str] = frozenset()
     goal: bool = False
     when: tuple[str, Any] | None = None
-    """("is", True or False), ("result", STEP): it is "yes", ("completed", STEP)."""
+    """The condition: ("is", True or False), ("result", STEP) if the result must be "yes", or ("completed", STEP)."""
     on_failure: str | None = None
-    """continue, value, or step: then there is a `fallback`."""
+    """One of continue, value, and step. With step there is a `fallback`."""
     fallback: str | None = None
     for_each: int | str | None = None
-    """So many elements, or the result of this step."""
+    """The number of elements, or the step whose result is the list."""
     parallelism: int = 1
     tolerate: int | str = 0
     max_attempts: int = 1
     script: tuple[str, ...] = ("yes",)
-    """What the attempts come to: a key of `RESULTS`, or `again`, or `fatal`."""
+    """The outcomes of the attempts: a key of `RESULTS`, `again`, or `fatal`."""
 
     def outcome(self, item: int | None, attempt: int) -> str:
         return self.script[((item or 0) * 3 + attempt - 1) % len(self.script)]
 
     def source(self) -> dict[str, Any]:
-        """As a file has it."""
+        """Returns the step as a file has it."""
         body: dict[str, Any] = {
             "step": self.name,
             "type": "python",
@@ -68,7 +68,7 @@ class Part:
 
 
 def all_needs(parts: list[Part]) -> dict[str, set[str]]:
-    """With those that fallbacks bring: of the step they stand in for, and of all that wait for it."""
+    """Returns all needs, with those by fallbacks: the replaced step, and the fallbacks of needed steps."""
     needs = {part.name: set(part.needs) for part in parts}
     changed = True
     while changed:
@@ -100,21 +100,21 @@ class Item:
 
 @dataclass
 class World:
-    """One execution. Times are milliseconds."""
+    """Is one execution. Times are milliseconds."""
 
     parts: list[Part]
     now: int = 0
     over: str | None = None
     status: dict[str, str] = field(default_factory=dict)
-    """Of the steps that have ended."""
+    """The status of each step that has ended."""
     results: dict[str, Any] = field(default_factory=dict)
     causes: dict[str, set[str]] = field(default_factory=dict)
-    """Of an unreachable step: the failed steps that may be blamed."""
+    """The failed steps that may be the cause, for each unreachable step."""
     blamed: set[str] = field(default_factory=set)
-    """The failed steps by which the execution failed."""
+    """The failed steps because of which the execution failed."""
     items: dict[Key, Item] = field(default_factory=dict)
     _unplaced: set[Key] = field(default_factory=set)
-    """Retries that have given up their place."""
+    """Retries that have given up their slot."""
 
     def __post_init__(self) -> None:
         self.by_name = {part.name: part for part in self.parts}
@@ -135,7 +135,7 @@ class World:
         return item.attempts
 
     def report(self, keys: list[Key]) -> None:
-        """All of them are judged as things stood before."""
+        """Judges all reports by the state before them."""
         recorded = {key for key in keys if self.over or key[0] in self.status}
         for key in keys:
             self._judge(key, again=key not in recorded)
@@ -151,7 +151,7 @@ class World:
             (i.due for i in self.items.values() if i.state == "retrying" and i.due > self.now), default=None
         )
 
-    # -- what follows
+    # -- consequences
 
     def _judge(self, key: Key, *, again: bool) -> None:
         part, item = self.by_name[key[0]], self.items[key]
@@ -165,7 +165,7 @@ class World:
             item.state = "failed"
 
     def _look(self) -> None:
-        """Everything anew, round by round: what has ended, what cannot be reached, what may start."""
+        """Examines all steps, round by round: which have ended, cannot be reached, or may start."""
         for part in self.parts:
             self._end_if_over(part)
         while not self.over:
@@ -184,7 +184,7 @@ class World:
         self._place()
 
     def _end_if_over(self, part: Part) -> None:
-        """The step ends with its items, or when too many have failed."""
+        """Ends the step if all of its items have ended, or too many have failed."""
         if part.name in self.status or not self._begun(part.name):
             return
         mine = self._items_of(part.name)
@@ -239,7 +239,7 @@ class World:
                 return self.status[step] == "completed"
 
     def _fail(self, goals: set[str]) -> None:
-        """What waits is cancelled; what runs may finish."""
+        """Fails the execution. Waiting items are cancelled, and running items may finish."""
         self.over = "failed"
         self.blamed = set().union(*(self.causes.get(goal, {goal}) for goal in goals))
         for name in self._untouched():
@@ -263,7 +263,7 @@ class World:
     def _end(self, name: str, status: str, result: Any = None) -> None:
         self.status[name], self.results[name] = status, result
 
-    # -- places in a fan-out
+    # -- slots of a fan-out
 
     def _place(self) -> None:
         for part in self.parts:
@@ -293,7 +293,7 @@ class World:
         in_place = key[1] is None or key not in self._unplaced
         return in_place and item.due <= self.now
 
-    # -- questions
+    # -- queries
 
     @property
     def goals(self) -> set[str]:
@@ -309,12 +309,12 @@ class World:
 
     @property
     def result(self) -> dict[str, Any]:
-        """Of the completed execution."""
+        """Returns the result of the completed execution."""
         goals = self.goals
         return {name: self.result_of(name) for name in goals if self.stands_in_for.get(name) not in goals}
 
     def result_of(self, name: str) -> Any:
-        """What a fallback gave is the result of the step that it stood in for."""
+        """Returns the result of a step. The result of a fallback is also that of the step that it replaces."""
         fallback = name
         while self.status.get(fallback) == "failed" and self.by_name[fallback].fallback is not None:
             fallback = self.by_name[fallback].fallback

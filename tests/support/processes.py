@@ -1,4 +1,4 @@
-"""Tenax as real processes, for tests that kill them: a server and workers on a port, with a home of their own."""
+"""Runs Tenax as real processes, for tests that kill them: a server and workers on a port, with a home of their own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 def alive(pid: int) -> bool:
-    """A zombie is dead: its parent may be gone too, with nobody in a hurry to collect it."""
+    """Returns whether the process is alive. A zombie is dead: its parent may be gone too, and nothing collects it soon."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -41,7 +41,7 @@ def alive(pid: int) -> bool:
 
 
 class Household:
-    """Processes that share a home (or a database) and a port. Use it as a context manager: nothing outlives it."""
+    """Runs processes that share a home (or a database) and a port. Use it as a context manager. Nothing outlives it."""
 
     def __init__(
         self, folder: Path, home: Path | str, *, database_url: str | None = None, **settings: str
@@ -64,7 +64,7 @@ class Household:
         self._url_of_database = database_url
 
     def start(self, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
-        """A command in the background, in a session of its own; its words go into a file (`words`)."""
+        """Starts a command in the background, in a session of its own. Its output goes into a file (`words`)."""
         log = self.folder / f"log-{len(self._logs)}.txt"
         self._logs.append(log)
         with log.open("wb") as output:
@@ -99,7 +99,7 @@ class Household:
         return process
 
     def children(self, up: subprocess.Popen[bytes], kind: str) -> list[int]:
-        """The latest process of each child of that kind, by what `up` said."""
+        """Returns the latest process of each child of this kind, by the output of `up`."""
         found = re.findall(rf"tenax up: ({kind}\S*) is process (\d+)", self.words(up))
         return [int(pid) for pid in dict(found).values()]
 
@@ -115,17 +115,17 @@ class Household:
         eventually(ready, timeout=STARTUP_SECONDS)
 
     def client(self, token: str | None = None) -> SyncClient:
-        """Shows the token that the server has made for this user, where no other is given."""
+        """Returns a client. Without another token it uses the one that the server has made for this user."""
         return SyncClient(self.url, token or read_token(self.home))
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """A command to its end."""
+        """Runs a command to its end."""
         environment = {**self.environment, **more}
         ended = shared_commands().run(arguments, cwd=self.folder, environment=environment)
         return subprocess.CompletedProcess(arguments, ended.code, ended.out, ended.err)
 
     def run_anew(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """A command to its end, in an interpreter of its own: with other sources, or where its start is what is tested."""
+        """Runs a command to its end in a new interpreter: with other sources, or to test the start of the interpreter."""
         return subprocess.run(
             [*TENAX, *arguments],
             env={**self.environment, **more},
@@ -136,7 +136,7 @@ class Household:
         )
 
     def query(self, statement: str, *values: Any) -> list[Any]:
-        """Returns the first column of what a statement finds in the database itself."""
+        """Returns the first column of the rows of a statement, straight from the database."""
 
         self._url_of_database = self._url_of_database or self.run("db", "url").stdout.strip()
 
@@ -150,7 +150,7 @@ class Household:
         return asyncio.run(ask())
 
     def verify(self) -> dict[str, Any] | None:
-        """Returns the report of `tenax verify`, from the database itself. None: it could not be reached."""
+        """Returns the report of `tenax verify`, straight from the database. Returns None if it could not be reached."""
         ended = self.run("verify", "--json", TENAX_SERVER="")
         assert ended.returncode in (0, 1, 3), ended.stderr
         return None if ended.returncode == 3 else json.loads(ended.stdout)

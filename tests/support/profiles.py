@@ -1,4 +1,4 @@
-"""Hypothesis profiles: `fast` for `make test`, `full` for `make test-full` (`pytest --hypothesis-profile=full`)."""
+"""Defines the profiles of Hypothesis: `fast` for `make test`, `full` for `make test-full` (`pytest --hypothesis-profile=full`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import settings
 
 FAST, FULL = "fast", "full"
 MORE = 5
-"""How many times as many examples `full` tries."""
+"""The factor by which `full` tries more examples."""
 _USUAL = 50
 
 settings.register_profile(FAST, max_examples=_USUAL, deadline=None)
@@ -15,10 +15,10 @@ settings.load_profile(FAST)
 
 
 def is_full() -> bool:
-    """Tells whether this run has time for more."""
+    """Returns whether this run uses the profile `full`."""
     return settings.get_current_profile_name() == FULL
 
 
 def examples(few: int) -> int:
-    """Returns the number of examples for the profile of this run: so few in `fast`."""
+    """Returns the number of examples for the profile of this run. The argument is the number for `fast`."""
     return few * MORE if is_full() else few

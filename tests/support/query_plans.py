@@ -1,4 +1,4 @@
-"""How PostgreSQL goes about our statements, on tables of some size."""
+"""Explains how PostgreSQL runs our statements, on tables of some size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ select e.id, s, 'pending', 1 from tenax.execution e, unnest(array['a', 'b']) as 
 
 
 async def fill_items(connection: Connection) -> None:
-    """100,000 ready items, 50,000 retries that are not due, 20 fan-outs of 1,000, 5,000 at their limits, 2,000 leased."""
+    """Inserts 100,000 ready items, 50,000 retries that are not due, 20 fan-outs of 1,000, 5,000 items at their limits, and 2,000 leased."""
     await connection.execute(_ITEMS, 100_000, "queued", 0, 10, 0.0, False, False)
     await connection.execute(_ITEMS, 50_000, "retrying", 5, 1, 3600.0, False, False)
     await connection.execute(_ITEMS, 20_000, "queued", 5, 2, 0.0, True, False)
@@ -42,7 +42,7 @@ async def fill_items(connection: Connection) -> None:
 
 
 async def fill_executions(connection: Connection) -> None:
-    """5,000 that run, one or two of their steps open, and 45,000 that have ended; each with two steps."""
+    """Inserts 5,000 executions that run, with one or two steps open, and 45,000 that have ended. Each has two steps."""
     await connection.execute(_EXECUTIONS, 5_000, 50_000)
     await connection.execute(_STEPS)
 
@@ -58,15 +58,15 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Explaining:
-    """Where the store takes a connection: each statement is carried out and undone, and nothing is kept of it but its plan.
+    """Replaces a connection for the store. Each statement is run and rolled back, and only its plan is kept.
 
-    It is prepared once for a session, as the driver does, so that the session plans it as it would: each time, or once for all.
+    A statement is prepared once for a session, as the driver does, so that the session plans it as usual: each time, or once for all.
     """
 
     def __init__(self, connection: Connection, prepared: dict[str, str] | None = None) -> None:
         self._connection = connection
         self._prepared = {} if prepared is None else prepared
-        """By the text of a statement its name: to be shared by all of one connection."""
+        """The name of a statement by its text, shared by all statements of one connection."""
         self.plans: list[dict[str, Any]] = []
 
     async def fetch(self, statement: str, *arguments: Any) -> list[Any]:
@@ -89,7 +89,7 @@ class Explaining:
     execute = fetch
 
     async def fetchval(self, statement: str, *arguments: Any) -> list[Any]:
-        """An array of nothing: what is carried out is undone."""
+        """Returns an empty array, since the statement is rolled back."""
         return await self.fetch(statement, *arguments)
 
     async def fetchrow(self, statement: str, *arguments: Any) -> None:
@@ -100,12 +100,12 @@ class Explaining:
         return [node for plan in self.plans for node in nodes(plan)]
 
     def reading(self, *tables: str) -> list[dict[str, Any]]:
-        """The nodes that look for rows of these tables."""
+        """Returns the nodes of plans that search rows of these tables."""
         return [n for n in self.nodes if n.get("Relation Name") in tables and n["Node Type"] != "ModifyTable"]
 
 
 def rows_read(found: Iterable[dict[str, Any]]) -> float:
-    """With those that were looked at in vain."""
+    """Returns the number of rows that were read, including rows that did not match."""
     in_vain = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
     return sum(
         (n["Actual Rows"] + sum(n.get(kind, 0) for kind in in_vain)) * n["Actual Loops"] for n in found

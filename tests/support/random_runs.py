@@ -1,4 +1,4 @@
-"""Random nights with everything in them: children, waits, callbacks, polls, fan-outs, compensations, pauses, restarts."""
+"""Runs random executions with every feature: children, waits, callbacks, polls, fan-outs, compensations, pauses, restarts."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Night:
         return [self.dice.choice(found).id] if found else []
 
     async def dawn(self) -> None:
-        """Everything that is open goes on, and nothing fails any more."""
+        """Lets everything that is open go on, without further failures."""
         for _ in range(200):
             await self.hand.settle_down()
             for paused in await self.hand.engine.list(states=["paused"], limit=500):
@@ -178,11 +178,11 @@ class Night:
             for a in await self.hand.lease("w3", slots=50):
                 await self.hand.report(a, Outcome("succeeded", {"n": 1.0}))
             await self.hand.pass_time(20)
-        raise AssertionError(f"these never end: {[one.id for one in open_ones]}")
+        raise AssertionError(f"these executions have not ended: {[one.id for one in open_ones]}")
 
 
 async def begin_to_undo(hand: Hand, count: int) -> None:
-    """Executions that have failed and have something to undo."""
+    """Returns the executions that have failed and have something to undo."""
     for _ in range(count):
         await hand.submit(CHILD)
     await hand.settle_down()

@@ -1,4 +1,4 @@
-"""What the log says of each attempt, and stored decisions that are made again from what is stored."""
+"""Reads what the log says of each attempt, and repeats stored decisions from their stored inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STATUS = {
 
 
 def kind_of(e: dict[str, Any]) -> str:
-    """What an event of a compensation would be in a step."""
+    """Returns the type that an event of a compensation would have in a step."""
     if e["type"] == "compensation_error":
         return str(e["data"].get("how", "action_error"))
     if e["type"] in ("compensation_started", "compensation_completed"):
@@ -40,7 +40,7 @@ def attempts_of(events: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict
 
 
 def check_decisions(plan: Plan, events: list[dict[str, Any]]) -> int:
-    """Asserts that every stored decision is made again from what is stored. Returns how many there are."""
+    """Asserts that every stored decision can be repeated from its stored inputs. Returns the number of decisions."""
     checked = 0
     for key, told in attempts_of(events).items():
         action = plan.action(key[0], compensates=key[3])

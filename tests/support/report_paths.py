@@ -1,4 +1,4 @@
-"""Reports that are decided on from memory, and all that an execution leaves in the database."""
+"""Makes reports that are decided on from memory, and reads everything that an execution leaves in the database."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tenax.store.journal import Journal
 from tenax.store.service import now
 
 SEPARATE = {"id", "lease_grant", "lease_token", "xid"}
-"""Columns that are no two rows' own."""
+"""Columns whose values differ in every row."""
 
 
 def chain(length: int, *more: str, top: str = "") -> str:
-    """Steps one behind the other; `more` is for each in turn, and the last of it for those that are left."""
+    """Returns a chain of steps. `more` has the further keys of each step. Its last entry is for all remaining steps."""
     lines = ["name: chain", top, "workflow:"]
     for n in range(length):
         own = more[min(n, len(more) - 1)] if more else ""
@@ -38,7 +38,10 @@ def failure(a: Assignment, *, usage: Usage | None = None, **facts: Any) -> Repor
 
 
 async def decided_from_memory(hand: Hand, *reports: Report, verdict: str = "complete") -> set[int]:
-    """Reports what can be decided on from memory, and returns the items of it. The server has forgotten the leases of the others."""
+    """Reports what can be decided on from memory, and returns the items of these reports.
+
+    The server has forgotten the leases of the others.
+    """
     batch = ReportBatch(hand.engine.context, reports)
     async with hand.engine.context.statements() as session:
         journal = Journal(await now(session))
@@ -55,7 +58,7 @@ async def answered(hand: Hand, *reports: Report) -> list[tuple[str, str | None]]
 
 
 async def columns(hand: Hand, table: str) -> list[str]:
-    """From the catalogue: a column that is new is compared too."""
+    """Returns the columns by the catalogue, so that new columns are compared too."""
     rows = await hand.sql(
         "select column_name from information_schema.columns where table_schema = 'tenax' and table_name = $1",
         table,
@@ -65,7 +68,7 @@ async def columns(hand: Hand, table: str) -> list[str]:
 
 
 def compared(row: dict[str, Any], id_: int, begun: datetime) -> dict[str, Any]:
-    """A row as it would be in any execution: times count from its start, its own id is called so."""
+    """Returns a row as it would be in any execution. Times count from its start, and its own id is replaced by a word."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if name in SEPARATE:
@@ -84,7 +87,7 @@ def compared(row: dict[str, Any], id_: int, begun: datetime) -> dict[str, Any]:
 
 
 def _told(value: Any, id_: int, begun: datetime) -> Any:
-    """Events, or a part of one."""
+    """Returns events, or a part of one, in the same form."""
     if isinstance(value, list):
         return [_told(one, id_, begun) for one in value]
     if not isinstance(value, dict):
@@ -101,7 +104,7 @@ def _told(value: Any, id_: int, begun: datetime) -> Any:
 
 
 async def left_behind(hand: Hand, id_: int) -> dict[str, list[dict[str, Any]]]:
-    """All that there is of an execution, by table."""
+    """Returns all rows of an execution, by table."""
     [[begun]] = await hand.sql("select created_at from tenax.execution where id = $1", id_)
     found = {}
     for table, key, order in (

@@ -1,4 +1,4 @@
-"""Requests that wait together, workers that stand as they are told, and work that is limited."""
+"""Makes requests that wait together, workers with a given state, and work under limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RETRY = {"max_attempts": 5, "initial_delay": 5, "backoff": "fixed", "jitter": 0}
 
 
 def one_step(name: str = "one", **keys: Any) -> str:
-    """A workflow of one step; `{{ input.key }}` can be read in it."""
+    """Returns a workflow of one step, which can read `{{ input.key }}`."""
     inputs = {"key": {"type": "string", "default": "k"}}
     call = {} if "type" in keys else {"type": "python", "task": "t:t"}
     step = {"step": "only", **call, "retry": RETRY, **keys}
@@ -37,7 +37,7 @@ def ask(worker: str = "w1", slots: int = 10, **more: Any) -> LeaseRequest:
 
 
 async def claim_once(engine: Engine, *requests: LeaseRequest) -> list[list[Assignment]]:
-    """One claim, for all of these requests together: what each of them got."""
+    """Makes one claim for all of these requests together. Returns the items that each of them got."""
     dispatcher = engine.dispatcher
     parked = [dispatcher._add_waiting(request) for request in requests]
     await dispatcher.claim()
@@ -45,7 +45,7 @@ async def claim_once(engine: Engine, *requests: LeaseRequest) -> list[list[Assig
 
 
 async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assignment]]:
-    """As the dispatcher's loop, with workers that ask again for the slots they still have, until there is nothing to do."""
+    """Makes claims like the dispatcher's loop, until nothing is left. Workers ask again for the slots that they still have."""
     dispatcher = engine.dispatcher
     given: list[list[Assignment]] = [[] for _ in requests]
     for _ in range(MOST_CLAIMS):
@@ -56,7 +56,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
             given[n] += await _given(dispatcher, one)
         if not done:
             return given
-    raise AssertionError("claims go on without an end")
+    raise AssertionError("the claims do not end")
 
 
 async def _given(dispatcher: Dispatcher, parked: WaitingRequest) -> list[Assignment]:
@@ -82,7 +82,7 @@ async def lease_all(hand: Hand, slots: int = 100, **more: Any) -> list[Assignmen
 
 
 async def stand(hand: Hand, worker: str, health: str = "healthy", depth: int = 0, **more: Any) -> None:
-    """A worker of that health that has so much in its hands already."""
+    """Gives a worker this health and this number of leased items."""
     life = more.pop("life", None)
     await hand.engine.register(Registration(worker, EVERYTHING, life=life, protocol=PROTOCOL))
     if depth:
@@ -94,17 +94,17 @@ async def stand(hand: Hand, worker: str, health: str = "healthy", depth: int = 0
 
 
 async def know_the_fleet(hand: Hand) -> None:
-    """What the server looks up every second."""
+    """Reads the state of the fleet, as the server does every second."""
     await hand.engine.dispatcher.fleet.catch_up()
 
 
 async def servers(hand: Hand, count: int) -> list[Hand]:
-    """So many servers on one database, this one first."""
+    """Returns several servers on one database, starting with this one."""
     return [hand, *[await hand.restarted() for _ in range(count - 1)]]
 
 
 def look_anew(hand: Hand) -> None:
-    """Time has passed by the database's clock; by that of the process it has not."""
+    """Makes the queue snapshot expire. Time has passed by the database's clock, but not by that of the process."""
     hand.engine.context.notifier.listeners.restricted()
 
 
@@ -113,7 +113,7 @@ def by_execution(leased: Sequence[Assignment]) -> Counter[int]:
 
 
 async def running(hand: Hand) -> Counter[str]:
-    """How many run under each limit."""
+    """Returns the number of running items under each limit."""
     rows = await hand.sql(
         """
         select g.gate, count(*) as n
@@ -126,7 +126,7 @@ async def running(hand: Hand) -> Counter[str]:
 
 
 async def left_out(hand: Hand) -> list[int]:
-    """Items that nothing keeps from running: all their limits have room. (Where slots are not what is short.)"""
+    """Returns the items that could run, because all of their limits have room. Only useful if slots are not scarce."""
     rows = await hand.sql(
         """
         with running as (

@@ -1,4 +1,4 @@
-"""Servers in threads of this process, on free ports, over the test's database."""
+"""Runs servers in threads of this process, on free ports, over the test's database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Served:
         return httpx2.Client(base_url=self.url, headers=headers, timeout=30)
 
     def execute(self, *statement: Any) -> None:
-        """Straight in the server's database, behind its back."""
+        """Runs a statement straight in the server's database."""
         in_database(self.database_url, lambda tx: tx.execute(*statement))
 
     def token(self, role: str, name: str | None = None) -> str:
@@ -50,7 +50,7 @@ def in_database(url: str, work: Callable[[Any], Awaitable[T]]) -> T:
 
 
 def start_server(settings: Settings) -> Served:
-    """Returns when it listens; raises what `serve` raises."""
+    """Starts a server and returns when it listens. Raises the errors of `serve`."""
     started: Queue[Any] = Queue()
     stop = asyncio.Event()
     loop = uvloop.new_event_loop()

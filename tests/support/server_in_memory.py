@@ -1,4 +1,4 @@
-"""A worker's whole world in memory: a small server, the one double here, standing in for what is not the worker."""
+"""Is a small server in memory for tests of the worker. It is the only double in the tests, and replaces nothing of the worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 
 
 class Server:
-    """Hands out what is in its queue and keeps what it is told."""
+    """Hands out the items of its queue and keeps what it is told."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class Server:
         self.registrations: list[Registration] = []
         self.requests: list[LeaseRequest] = []
         self.given_up: list[str] = []
-        """The grants of requests that were parked here, and taken back."""
+        """The grants of requests that waited here and were withdrawn."""
         self.batches: list[list[Report]] = []
         self.releases: list[Release] = []
         self.beats: list[Heartbeat] = []
         self.revoked: list[Held] = []
         self.answer = HeartbeatAnswer()
-        """What heartbeats are answered with, besides the leases that are revoked."""
+        """The answer to heartbeats, apart from the revoked leases."""
         self.faults: dict[str, list[Exception]] = {}
         self.down = False
         self.refused = 0
@@ -69,7 +69,7 @@ class Server:
         await self._note()
 
     async def beaten(self, times: int = 2) -> None:
-        """Until so many more heartbeats have come: what the last answer said has been heard."""
+        """Waits for this many more heartbeats. The worker has then heard the last answer."""
         before = len(self.beats)
         await self.until(lambda: len(self.beats) >= before + times)
 
@@ -152,7 +152,7 @@ def work(server: Server, scenario, **options: Any) -> None:
 
 
 class Gate:
-    """Handlers that wait here until they are let go; they say when they have come, and whether they were cancelled."""
+    """Holds back handlers until they are let go. Handlers record that they have come, and whether they were cancelled."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Several servers and named workers on one database, a steady load for them, and what the log says of it afterwards."""
+"""Runs several servers and named workers on one database, with a steady load, and reads the log afterwards."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ select execution_id, step, attempt,
 
 
 class Crew(Household):
-    """`servers` addresses on one database; workers and clients know them all."""
+    """Runs servers on `servers` addresses of one database. All workers and clients know all addresses."""
 
     def __init__(self, folder: Path, database_url: str, *, servers: int = 1, **settings: str) -> None:
         super().__init__(folder, folder / "home", database_url=database_url, **settings)
@@ -60,14 +60,14 @@ class Crew(Household):
         self._runner.close()
 
     def serve(self, *numbers: int) -> list[Process]:
-        """The servers of these numbers, once they listen."""
+        """Starts the servers with these numbers, and waits until they listen."""
         started = [self.start("server", "--port", str(self.ports[number])) for number in numbers]
         for process in started:
             eventually(lambda one=process: self._says_or_died(one, "listening on"), timeout=PATIENCE)
         return started
 
     def work(self, *names: str, slots: int = 4) -> dict[str, Process]:
-        """Workers of these names, once they have registered."""
+        """Starts workers with these names, and waits until they have registered."""
         since = self.now()
         started = {name: self.worker("--name", name, "--slots", str(slots)) for name in names}
         here = "select from tenax.worker where name = $1 and registered_at > $2"
@@ -83,23 +83,25 @@ class Crew(Household):
         return True
 
     def stop(self, process: Process) -> None:
-        """In good order."""
+        """Stops a process in good order."""
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0, self.words(process)
 
     def kill(self, process: Process) -> Any:
-        """Kill -9. Returns the database's time just before it."""
+        """Kills a process with signal 9. Returns the database's time just before it."""
         at = self.now()
         process.kill()
         process.wait()
         return at
 
     def freeze(self, process: Process) -> Any:
-        """SIGSTOP, at a moment when it holds no transaction open: what that locks is another matter. Returns the time before."""
+        """Stops a process by SIGSTOP while it holds no transaction open, since locks are not the subject here. Returns the time before."""
         while True:
             at = self.now()
             process.send_signal(signal.SIGSTOP)
-            if not self._transactions() & self._transactions():  # what both looks see is held
+            if (
+                not self._transactions() & self._transactions()
+            ):  # only processes that both checks see are counted
                 return at
             process.send_signal(signal.SIGCONT)
 
@@ -110,10 +112,10 @@ class Crew(Household):
         )
         return {(row["pid"], row["xact_start"]) for row in found}
 
-    # -- what the database says
+    # -- the state of the database
 
     def rows(self, query: str, *values: Any) -> Sequence[Any]:
-        """Over one connection of the crew's own."""
+        """Returns rows over a connection of the crew's own."""
         if self._connection is None:
             self._connection = self._runner.run(asyncpg.connect(self._database_url))
         return self._runner.run(self._connection.fetch(query, *values))
@@ -122,16 +124,16 @@ class Crew(Household):
         return self.rows("select tenax.now() as now")[0]["now"]
 
     def attempts(self) -> Sequence[Any]:
-        """Each attempt of the log: how often it started and ended, where, when and how."""
+        """Returns each attempt of the log: how often it started and ended, where, when and how."""
         return self.rows(_ATTEMPTS)
 
     def leader(self) -> str | None:
-        """The server that leads now; None while there is none."""
+        """Returns the server that leads now, or None."""
         [row] = self.rows("select leader, leader_until > tenax.now() as now from tenax.service")
         return str(row["leader"]) if row["leader"] and row["now"] else None
 
     def until_led(self, *, not_by: str | None = None) -> str:
-        """The server that leads, as soon as that is another one than it was."""
+        """Waits until another server leads, and returns it."""
 
         def found() -> str | None:
             leader = self.leader()
@@ -142,7 +144,7 @@ class Crew(Household):
         return leader
 
     def led_after(self, moment: Any) -> Any:
-        """When a server was first seen to lead by a lease that it took after that moment."""
+        """Returns the time at which a server was first seen to lead by a lease that it took after that moment."""
         taken = "select tenax.now() as now from tenax.service where leader_until > $1::timestamptz + $2"
         return eventually(lambda: self.rows(taken, moment, timedelta(seconds=LEADS)), timeout=PATIENCE)[0][
             "now"
@@ -160,7 +162,7 @@ class Crew(Household):
 
     @contextmanager
     def load(self, source: str, *, feeders: int = 3) -> Iterator[Load]:
-        """Executions one after the other, for as long as the block lasts; at its end all of them have ended."""
+        """Runs executions one after the other during the block. At its end all of them have ended."""
         load = Load(self.client, source)
         threads = [threading.Thread(target=load.feed, args=(number,)) for number in range(feeders)]
         for thread in threads:
@@ -175,7 +177,7 @@ class Crew(Household):
 
 
 class Load:
-    """Feeders that submit a few, wait for their end, and submit the next ones."""
+    """Runs feeders that submit a few executions, wait for their end, and submit the next ones."""
 
     def __init__(self, client: Callable[[], SyncClient], source: str) -> None:
         self.over = threading.Event()
@@ -197,12 +199,12 @@ class Load:
                     self.ended += 1
 
     def until_ended(self, more: int) -> None:
-        """So many more than now: the work flows."""
+        """Waits until this many more executions have ended."""
         goal = self.ended + more
         eventually(lambda: self.ended >= goal, timeout=PATIENCE)
 
     def _submit(self, client: SyncClient, submissions: list[Submission]) -> list[int]:
-        """By keys, so that a second try after an answer that never came submits nothing twice."""
+        """Submits with a key, so that a second try after a lost answer submits nothing twice."""
         while True:
             try:
                 return [one.id for one in client.submit_many(submissions)]

@@ -25,9 +25,9 @@ from support.waiting import eventually
 from tenax.model.wire import Submission
 
 RATE = 10
-"""Honest submissions a second."""
+"""Honest submissions per second."""
 ATTACKERS = 4
-"""Attacks that are made at the same time."""
+"""Attacks that run at the same time."""
 HONEST = """
 name: honest
 workflow:
@@ -53,7 +53,7 @@ select extract(epoch from s.at - (r.data ->> 'available_at')::timestamptz)::doub
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an attack came to, and what it cost the server."""
+    """Holds the outcome of an attack, and what it cost the server."""
 
     kind: str
     name: str
@@ -61,13 +61,13 @@ class Cost:
     harmless: bool
     seconds: float
     megabytes: float = 0.0
-    """The most memory that the server had meanwhile, above what it had before."""
+    """The most memory of the server during the attack, above its memory before."""
     held: float = 0.0
-    """Seconds for which the event loop's thread computed without a break, at most, where that was longer than ever before."""
+    """The longest time for which the event loop's thread computed without a break, in seconds. 0 if it was no new maximum."""
 
 
 class Siege(Household):
-    """A server, an honest worker, and the tokens of attackers. Unfinished requests have three seconds."""
+    """Runs a server, an honest worker, and attackers with tokens. Unfinished requests have three seconds."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         super().__init__(folder, home, head_timeout="3s", body_timeout="3s")
@@ -98,10 +98,10 @@ class Siege(Household):
         """Makes one attack, alone."""
         busiest, before = self.measured()["loop_hold_busiest_seconds"], self.memory()
         for pid in (self.process.pid, *_children(self.process.pid)):
-            Path(f"/proc/{pid}/clear_refs").write_text("5")  # the highest is counted anew
+            Path(f"/proc/{pid}/clear_refs").write_text("5")  # the maximum is measured again
         made = _made(attack, self.target)
         grown = self.memory("VmHWM") - before
-        self.pause(0.05)  # the watchdog has looked since
+        self.pause(0.05)  # waits until the watchdog has checked the loop
         held = self.measured()["loop_hold_busiest_seconds"]
         held = held if held > busiest else 0.0
         return Cost(**asdict(made) | {"megabytes": max(0.0, grown), "held": held})
@@ -133,7 +133,7 @@ class Siege(Household):
 
     @contextmanager
     def attacked(self, made: list[Cost], seed: int, *kinds: str) -> Iterator[None]:
-        """Makes all attacks, several at a time, over and over. They leave the processor to others: they are not what is measured."""
+        """Runs all attacks repeatedly, several at a time. They have a low priority, because they are not what is measured."""
         process = self.attackers = _started_last(
             [sys.executable, __file__, self.url, *self.tokens, str(seed), *kinds],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -147,7 +147,7 @@ class Siege(Household):
         reader.start()
         try:
             yield
-            assert process.poll() is None, "the attackers have given up"
+            assert process.poll() is None, "the attacking process has ended"
         finally:
             process.terminate()
             process.wait()
@@ -155,7 +155,7 @@ class Siege(Household):
 
     @contextmanager
     def busy_machine(self) -> Iterator[None]:
-        """Keeps every processor busy, as the attackers do, by processes that do nothing to the server."""
+        """Keeps every processor busy, as the attackers do, with processes that do nothing to the server."""
         burning = [_started_last([sys.executable, "-c", "while True: pass"]) for _ in range(ATTACKERS)]
         try:
             yield
@@ -208,7 +208,7 @@ def _made(attack: Attack, target: Target) -> Cost:
 
 
 def percentile(values: list[float], percent: float) -> float:
-    """By nearest rank."""
+    """Returns the percentile by nearest rank."""
     return values[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
@@ -228,10 +228,10 @@ def _children(parent: int) -> list[int]:
 
 
 def _started_last(command: list[str], env: dict[str, str] | None = None) -> subprocess.Popen[str]:
-    """Starts a process that gets the processor when nobody else wants it.
+    """Starts a process that gets the processor only when no other process wants it.
 
-    Linux shares the processor between sessions first (autogroup), and then between the processes of a session: `nice` alone
-    does nothing against the processes of another session.
+    Linux shares the processor between sessions first (autogroup), and then between the processes of a session. So `nice` alone does nothing
+    against the processes of another session.
     """
     process = subprocess.Popen(
         ["nice", "-n", "19", *command], stdout=subprocess.PIPE, text=True, env=env, start_new_session=True

@@ -57,7 +57,7 @@ def source(name: str) -> str:
 
 
 class Night:
-    """Version 0.1, driven until there is work in every state."""
+    """Drives version 0.1 until it has work in every state."""
 
     def __init__(self, hand: Hand) -> None:
         self.hand = hand
@@ -163,7 +163,7 @@ def main() -> None:
 
 
 def _text(kept: dict[str, Any]) -> str:
-    """One line for each row."""
+    """Returns one line for each row."""
     tables = [
         f'"{name}": [\n' + ",\n".join(json.dumps(row) for row in rows) + "]"
         for name, rows in kept.pop("rows").items()

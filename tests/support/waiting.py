@@ -1,4 +1,4 @@
-"""Waiting for another process, the only thing that a test may wait for: until a condition holds, never for a time."""
+"""Waits for another process until a condition holds. Tests wait in no other way, and never for a fixed time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def eventually(condition: Callable[[], T], timeout: float = 20.0) -> T:
-    """The first true value of the condition; an error if there is none in time."""
+    """Returns the first true value of the condition. Raises an error if there is none in time."""
     deadline = time.monotonic() + timeout
     pause = threading.Event()
     while not (value := condition()):

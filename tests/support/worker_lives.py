@@ -1,4 +1,4 @@
-"""Workers that run, fail and die, and what a test wants to know of them."""
+"""Drives workers that run, fail and die, and reads their state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ workflow:
     retry: {max_attempts: unlimited, backoff: none}
 """
 BROKEN = {"exception": "mylib.Broken", "message": "broken"}
-"""What an exception that nothing else classifies comes to."""
+"""The outcome of an exception that nothing else classifies."""
 
 
 def new_life() -> str:
@@ -26,14 +26,14 @@ def new_life() -> str:
 
 
 async def arrive(hand: Hand, *names: str, **more: Any) -> None:
-    """These workers start, each with a life of its own."""
+    """Starts these workers, each with a life of its own."""
     for name in names:
         await hand.register(name, life=new_life(), **more)
     await hand.look()
 
 
 async def live(hand: Hand, seconds: float, *names: str, holding: tuple[Assignment, ...] = ()) -> None:
-    """Time in which these workers send their heartbeats, and the server does what it does. What runs out, runs out."""
+    """Lets time pass while these workers send heartbeats and the server does its periodic work. Everything expires that is due."""
     while seconds > 0:
         await hand.clock.advance(min(seconds, 10))
         await hand.engine.beat()
@@ -45,13 +45,13 @@ async def live(hand: Hand, seconds: float, *names: str, holding: tuple[Assignmen
 
 
 async def take(hand: Hand, worker: str) -> Assignment:
-    """One item for this worker."""
+    """Leases one item to this worker."""
     [assignment] = await hand.lease(worker, slots=1)
     return assignment
 
 
 async def crash(hand: Hand, worker: str, **more: Any) -> Assignment:
-    """It takes an item, dies of it, and starts again at once."""
+    """Lets the worker lease an item, die of it, and start again at once."""
     lost = await take(hand, worker)
     await hand.clock.advance(1)
     await arrive(hand, worker, **more)
@@ -59,14 +59,14 @@ async def crash(hand: Hand, worker: str, **more: Any) -> Assignment:
 
 
 async def crash_often(hand: Hand, worker: str, times: int = 5) -> None:
-    """It dies over one new item after the other. Five times are enough for the server to drain it."""
+    """Lets the worker die over several new items. After five deaths the server drains it."""
     for _ in range(times):
         await hand.submit(PATIENT)
         await crash(hand, worker)
 
 
 async def pass_probe(hand: Hand, worker: str) -> None:
-    """An unhealthy worker whose time has come succeeds with its probe, and recovers."""
+    """Lets an unhealthy worker succeed with its probe, and recover."""
     probe = await hand.lease_one(worker)
     await hand.clock.advance(1)
     await hand.succeed(probe)
@@ -81,13 +81,13 @@ async def fail_often(hand: Hand, worker: str, times: int, **facts: Any) -> None:
 
 
 async def health(hand: Hand, worker: str) -> tuple[str, str | None]:
-    """How it stands, and the column that decided."""
+    """Returns the health of a worker, and the column that decided."""
     told = await hand.engine.worker(worker)
     return told.health, told.health_column
 
 
 async def fleet_events(hand: Hand, kind: str, worker: str) -> list[dict[str, Any]]:
-    """The data of a worker's events of a kind, the oldest first."""
+    """Returns the data of a worker's events of one type, the oldest first."""
     rows = await hand.sql(
         "select data from tenax.event where execution_id is null and type = $1 and data ->> 'worker' = $2 order by id",
         kind,
@@ -97,7 +97,7 @@ async def fleet_events(hand: Hand, kind: str, worker: str) -> list[dict[str, Any
 
 
 async def changes(hand: Hand, worker: str) -> list[tuple[str, str, str | None]]:
-    """Each change of its health: from, to, and the column that decided."""
+    """Returns each change of a worker's health: from, to, and the column that decided."""
     return [
         (e["from"], e["to"], e["column"]) for e in await fleet_events(hand, "worker_health_changed", worker)
     ]

@@ -1,4 +1,4 @@
-"""What workers say and hear over HTTP, by hand: assignments one by one, and a report on one of them."""
+"""Makes and reads the messages of workers over HTTP by hand: assignments one by one, and a report on one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LISTS = {*_PLACE, "spec", "receipt", "item", "callback"}
 
 
 def one_by_one(granted: list[Given]) -> list[Given]:
-    """The answer to a lease, with what is the same for many said of each."""
+    """Returns the assignments of an answer one by one, each with the fields that several share."""
     return [
         {name: value[n % len(value)] if name in _LISTS else value for name, value in group.items()}
         for group in granted

@@ -1,4 +1,4 @@
-"""Workflow files that are right, and steps that are wrong with what is said of them: for the tests of the reader and of the JSON Schema."""
+"""Holds valid workflow files, and wrong steps with the messages about them, for tests of the reader and of the JSON Schema."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ FLOW = """
 
 
 def step(keys: str) -> str:
-    """A file whose only step has these keys, on line 3."""
+    """Returns a file whose only step has these keys, on line 3."""
     return f"name: w\nworkflow:\n  - {{step: a, {keys}}}\n"
 
 

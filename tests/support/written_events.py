@@ -1,4 +1,4 @@
-"""Events by hand, each written as its type and what it has: `("action_started", {"attempt": 1})`."""
+"""Makes events by hand, each written as its type and its fields: `("action_started", {"attempt": 1})`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Written = tuple[str, dict[str, Any]]
 
 
 def told(*written: str | Written) -> list[Event]:
-    """Events as the log has them. Those of the execution have no step; all others are of `s`, unless they say otherwise."""
+    """Returns events as the log has them. Events of the execution have no step. All others are of `s`, unless they name another step."""
     events = []
     for seq, one in enumerate(written, 1):
         kind, more = (one, {}) if isinstance(one, str) else one
