@@ -158,9 +158,7 @@ _TARGET = re.compile(r"\]\([^)]*\)")
 
 @pytest.mark.parametrize("page", generate.pages(), ids=_name)
 def test_lines_of_prose_are_short(page: Path) -> None:
-    """Tables and code have lines of their own length, and targets of links do not count. The changes of the past stay as they are."""
-    if page.name == "CHANGELOG.md":
-        return
+    """Tables and code have lines of their own length, and targets of links do not count."""
     text = generate.BLOCK.sub("", _FENCE.sub("", page.read_text("utf-8")))
     shown = [_TARGET.sub("]", line) for line in text.splitlines()]
     long = [line for line in shown if len(line) > _LONGEST_LINE and not line.startswith(("|", "![", "#"))]
@@ -174,9 +172,7 @@ _WITHOUT_SUBJECT = re.compile(r"(?:^|[.!?] )(?:Who|Whoever|Those that|Of what|Wh
     "page", [page for page in generate.pages() if "decisions/" not in _name(page)], ids=_name
 )
 def test_no_sentence_starts_without_its_subject(page: Path) -> None:
-    """Titles, cells of tables and lines that introduce a list are no sentences. The changes of the past stay as they are."""
-    if page.name == "CHANGELOG.md":
-        return
+    """Titles, cells of tables and lines that introduce a list are no sentences."""
     text = generate.BLOCK.sub("", _FENCE.sub("", page.read_text("utf-8")))
     lines = [line for line in text.splitlines() if not line.startswith(("#", "|")) and not line.endswith(":")]
     assert [line for line in lines if _WITHOUT_SUBJECT.search(line)] == []

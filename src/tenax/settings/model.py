@@ -73,7 +73,7 @@ class Settings(BaseModel):
     database_wait: Duration | None = setting(
         None,
         "how long a start waits for PostgreSQL while it cannot be reached",
-        shown="no limit for `server` and `up`, 2s for other commands",
+        shown="none: no limit for `server` and `up`; 2s for other commands",
     )
     server: Addresses | None = setting(
         None,

@@ -304,10 +304,9 @@ begin
                     'alter table tenax.log attach partition tenax.%I for values from (%L) to (%L)',
                     name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
             exception
-                -- The default partition holds rows of that month already, because no server ran when the month began.
-                -- It keeps the rest.
+                -- The default partition holds rows of that month already (no server ran when it began): it keeps the rest.
                 when check_violation then null;
-                -- Another server was faster.
+                -- Another server was quicker.
                 when duplicate_table then null;
             end;
         end if;

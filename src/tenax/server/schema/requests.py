@@ -290,7 +290,9 @@ def _without_health(sent: Any, error: InvalidRequest) -> bool:
 @lru_cache(maxsize=10_000)
 def _complain(worker: str, error: str) -> None:
     """Logs a fault once for each worker, not with every heartbeat."""
-    _log.warning("a worker sent a health report that this server cannot read", worker=worker, error=error)
+    _log.warning(
+        "a worker reports its health in a form that this server cannot read", worker=worker, error=error
+    )
 
 
 def _fit_ended(sent: EndedLife) -> EndedLife:
