@@ -1,4 +1,4 @@
-"""The house keeps its shape: small rooms, statements in files, requirements that say what the project says."""
+"""Checks the shape of the source: small rooms, statements in files, and requirements that match the project's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No module imports itself by way of others, and nobody puts callbacks into the objects of somebody else."""
+"""Checks that imports form no circle, and that no module puts callbacks into the objects of another."""
 
 from __future__ import annotations
 

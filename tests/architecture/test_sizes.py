@@ -1,4 +1,4 @@
-"""The sizes that docs/architecture.md shows are counted as the page says."""
+"""Checks that the sizes in docs/architecture.md are counted as the page says."""
 
 from __future__ import annotations
 

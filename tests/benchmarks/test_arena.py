@@ -1,4 +1,4 @@
-"""What is done to the tables before the clock starts."""
+"""Tests how tables are prepared before the clock starts."""
 
 from __future__ import annotations
 

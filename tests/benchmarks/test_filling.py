@@ -1,4 +1,4 @@
-"""Copies of an execution are like the one that Tenax has made, and Tenax goes on beside them."""
+"""Tests that copies of an execution equal the original that Tenax has made, and that Tenax works beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the docs that shows one run."""
+"""Tests the part of the docs that shows one run."""
 
 from __future__ import annotations
 

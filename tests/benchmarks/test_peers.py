@@ -1,4 +1,4 @@
-"""The peers of the bench, as far as they can be seen without running one: no network, no timing."""
+"""Tests the peers of the bench without running any: no network, no timing."""
 
 from __future__ import annotations
 

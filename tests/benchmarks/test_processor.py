@@ -1,4 +1,4 @@
-"""What is read of processes: this test is one itself."""
+"""Tests what is read of processes, with the process of the test itself."""
 
 from __future__ import annotations
 

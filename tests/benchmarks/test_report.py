@@ -1,4 +1,4 @@
-"""The pure parts of the bench. A timing is never a test."""
+"""Tests the pure parts of the bench. No test measures time."""
 
 from __future__ import annotations
 

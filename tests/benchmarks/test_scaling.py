@@ -1,4 +1,4 @@
-"""What is made of the rates of several crews."""
+"""Tests what is computed from the rates of several crews."""
 
 from __future__ import annotations
 

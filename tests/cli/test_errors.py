@@ -1,4 +1,4 @@
-"""Every way to go wrong before anything has begun: one message on stderr, the right exit code, no traceback."""
+"""Tests every error before a command has begun: one message on stderr, the right exit code, no traceback."""
 
 from __future__ import annotations
 

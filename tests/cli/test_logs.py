@@ -1,4 +1,4 @@
-"""What tasks log, seen from the outside."""
+"""Tests the logs of tasks, as a user sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workflows, policies and Python in the docs are right."""
+"""Tests that workflows, policies and Python in the docs are valid."""
 
 from __future__ import annotations
 

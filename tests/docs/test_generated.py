@@ -1,4 +1,4 @@
-"""What the docs say of the code is what the code says of itself."""
+"""Tests that the generated parts of the docs match the code."""
 
 from __future__ import annotations
 

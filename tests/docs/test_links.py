@@ -1,4 +1,4 @@
-"""Links within the project lead somewhere: to files that exist, and to headings that are there."""
+"""Tests that links within the project lead to existing files and headings."""
 
 from __future__ import annotations
 

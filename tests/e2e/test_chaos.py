@@ -1,4 +1,4 @@
-"""Servers, workers and PostgreSQL are killed and stopped under load; then nothing is lost, nothing is there twice, and no law is broken.
+"""Kills and stops servers, workers and PostgreSQL under load. Then nothing is lost or doubled, and no law is broken.
 
 `make chaos` runs it longer and several times: TENAX_CHAOS_SECONDS and TENAX_CHAOS_RUNS.
 """

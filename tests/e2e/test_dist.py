@@ -1,4 +1,4 @@
-"""What `make dist` writes: whole packages that run where nothing else of this repository is."""
+"""Tests the packages that `make dist` writes: they are complete, and run without the rest of this repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet of real processes: workers and servers are killed, stopped, restarted one after the other, and taken over."""
+"""Kills, stops, restarts and takes over real workers and servers."""
 
 from __future__ import annotations
 

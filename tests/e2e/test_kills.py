@@ -1,4 +1,4 @@
-"""What a crash may cost: an attempt, and nothing else. Real processes, killed, stopped and started again."""
+"""Tests the cost of a crash, which is one attempt at most. Real processes are killed, stopped and started again."""
 
 from __future__ import annotations
 

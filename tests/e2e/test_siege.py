@@ -1,6 +1,6 @@
-"""Attacks on a real server: each is refused or harmless, holds nobody up, and costs little memory.
+"""Attacks a real server. Each attack is refused or harmless, delays nobody, and costs little memory.
 
-`make siege` besieges it for longer, and prints what each attack cost: TENAX_SIEGE_SECONDS.
+`make siege` attacks for longer, and prints what each attack cost: TENAX_SIEGE_SECONDS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The previous release beside this one, on one PostgreSQL: an upgrade under load, and those who stay behind.
+"""Runs the previous release beside this one on one PostgreSQL: an upgrade under load, with processes that stay behind.
 
 The sources of the previous release come from the history of this repository.
 """

@@ -1,4 +1,4 @@
-"""The setting `expression_work` holds for every expression of a workflow, wherever it stands."""
+"""Tests that the setting `expression_work` applies to every expression of a workflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls form batches while one is under way; a second one only where a full batch waits."""
+"""Tests that calls form batches while one is under way, and that a second batch runs beside it only if a full batch waits."""
 
 from __future__ import annotations
 

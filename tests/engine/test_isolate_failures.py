@@ -1,4 +1,4 @@
-"""A stored plan that cannot be read holds up no other execution."""
+"""Tests that a stored plan that cannot be read stops no other execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes too late costs little: a digest and a bounded beginning are recorded, once, after a bounded look at the log."""
+"""Tests that late reports cost little: one digest and a bounded beginning are recorded, after a bounded search of the log."""
 
 from __future__ import annotations
 

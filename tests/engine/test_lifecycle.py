@@ -1,4 +1,4 @@
-"""One work item from submit to its end: the sequences of section 5 of the contract, exactly."""
+"""Tests the exact sequences of section 5 of the contract: one work item from submit to its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several engines on one database, with their loops and workers: work flows, and each attempt is decided on once."""
+"""Tests several engines on one database, with their loops and workers: work flows, and each attempt is decided on once."""
 
 from __future__ import annotations
 

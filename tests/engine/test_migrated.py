@@ -1,4 +1,4 @@
-"""A database of version 0.1 with work in every state is migrated, and all of it goes on."""
+"""Tests that all work of a migrated database of version 0.1 goes on."""
 
 from __future__ import annotations
 

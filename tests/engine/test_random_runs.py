@@ -1,6 +1,6 @@
-"""Random nights with everything in them: children, waits, callbacks, polls, fan-outs, compensations, pauses, restarts.
+"""Runs random executions with every feature: children, waits, callbacks, polls, fan-outs, compensations, pauses, restarts.
 
-At dawn whatever is open is led to its end; then all that is promised must hold in the log, and nothing may be left over.
+Finally all open executions are led to their end. Then every promise must hold in the log, and nothing may be left over.
 """
 
 from __future__ import annotations

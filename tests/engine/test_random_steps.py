@@ -1,6 +1,6 @@
-"""Random nights: workers that fail, freeze, report twice and late, while time jumps. What is promised holds in the log.
+"""Runs random steps with workers that fail, freeze, and report twice or late, while time jumps. Every promise must hold in the log.
 
-Each seed plays hundreds of moves on a real database; the checks read nothing but events and live rows.
+Each seed plays hundreds of moves on a real database. The checks read only events and live rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A server whose database was migrated beyond it stands aside, and writes nothing more."""
+"""Tests that a server whose database was migrated too far writes nothing more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers of other versions tell: what is not known is passed over, and said once."""
+"""Tests messages from servers of other versions: unknown fields are ignored, and logged once."""
 
 from __future__ import annotations
 

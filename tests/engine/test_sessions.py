@@ -1,4 +1,4 @@
-"""The sessions of a server: what takes long leaves some of them to other work."""
+"""Tests that long work leaves some sessions of a server to other work."""
 
 from __future__ import annotations
 

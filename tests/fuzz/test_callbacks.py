@@ -1,4 +1,4 @@
-"""Callbacks of strangers: any body, header and receipt. The step ends at most once, and only by its own receipt."""
+"""Sends callbacks of strangers, with any body, header and receipt. The step ends at most once, and only by its own receipt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workflow files that something has happened to: accepted whole, or refused with a place and in a few words.
+"""Reads mutated workflow files: each is accepted whole, or refused with a place and in a few words.
 
 `tests/model/parse/test_hostile_files.py` has texts, bytes and definitions that were never valid.
 """

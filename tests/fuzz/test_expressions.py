@@ -1,4 +1,4 @@
-"""Expressions, conditions and templates of any text over any data: the product's own errors, within the budget, twice the same."""
+"""Evaluates expressions, conditions and templates of any text over any data: only Tenax's own errors, within the budget, with the same result twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes instead of HTTP, and HTTP that two readers could take in two ways: an answer below 500 or a closed connection."""
+"""Sends bytes that are no HTTP, and HTTP that two readers could understand differently: an answer below 500 or a closed connection."""
 
 from __future__ import annotations
 

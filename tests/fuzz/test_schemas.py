@@ -1,4 +1,4 @@
-"""Schemas of inputs, and inputs: what is checked at once is short by count, and nothing else than a refusal comes out."""
+"""Checks inputs against any schema: checks made at once are provably short, and the only error is a refusal."""
 
 from __future__ import annotations
 

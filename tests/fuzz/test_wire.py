@@ -1,4 +1,4 @@
-"""Bodies that clients and workers could send, and should not: a status below 500, and nothing half-written."""
+"""Sends bodies that clients and workers could send, but should not: a status below 500, and nothing half-written."""
 
 from __future__ import annotations
 

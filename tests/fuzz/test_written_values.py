@@ -1,4 +1,4 @@
-"""Durations, times, sizes and the other values that people write: a value that can be written again, or the reason why not."""
+"""Reads durations, times, sizes and other values of people: a value that can be written again, or the reason why not."""
 
 from __future__ import annotations
 

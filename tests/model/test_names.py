@@ -1,4 +1,4 @@
-"""A name is good or bad wherever it stands: in a file, in the settings, or in a request about a queue."""
+"""Tests that a name is valid or invalid in every place alike: a file, the settings, or a request about a queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignments and reports that are alike go together, and come out one by one as they were."""
+"""Tests that similar assignments and reports are sent together, and come out one by one unchanged."""
 
 from __future__ import annotations
 

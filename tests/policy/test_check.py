@@ -1,4 +1,4 @@
-"""What is said of conditions, templates and resolved policies, in the same list as everything else."""
+"""Tests the findings about conditions, templates and resolved policies, which are in the same list as all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps lead to the same thing every time they succeed at once, and to what: whatever may turn out otherwise is not there."""
+"""Tests which steps always have the same consequence when they succeed at once. Steps whose consequence may vary are not among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one transition, by tables: what is known of an item and what happened to it, and all that follows."""
+"""Tests the one transition by tables: the state of an item, the end of its attempt, and everything that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of legal transitions, against the schema and against what the contract lists."""
+"""Tests the table of legal transitions against the schema and the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that go along with a definition."""
+"""Tests which files are sent along with a definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests over HTTP/1.1 against a real socket that says what it is told to, well-formed or not."""
+"""Tests requests over HTTP/1.1 against a real socket that sends given bytes, valid or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several servers behind one client, all of them real: which one is asked, and what is not asked twice."""
+"""Tests one client with several real servers: which one gets a request, and which requests are not repeated."""
 
 from __future__ import annotations
 

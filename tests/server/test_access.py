@@ -1,4 +1,4 @@
-"""Who may enter a server: closed by default, by a token that it makes for its user, and open only on request."""
+"""Tests who may use a server: closed by default, with a token that it makes for its user, and open only on request."""
 
 from __future__ import annotations
 

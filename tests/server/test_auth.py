@@ -1,4 +1,4 @@
-"""Who may do what, and for how long a token lives on in memory."""
+"""Tests what each role may do, and for how long a token is cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker holds no models in its memory: neither those of the settings nor the libraries below them."""
+"""Tests that a worker holds neither the models of the settings nor the libraries below them in its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a request that waits: answered, left by its client, or let go by a server that closes."""
+"""Tests how a waiting request ends: answered, left by its client, or answered empty by a server that closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process: where it may listen, how it stops, what becomes of those who wait, and a database that goes away."""
+"""Tests the process of a server: where it may listen, how it stops, its waiting requests, and a database that goes away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server starts over any link, and waits for a PostgreSQL that is away."""
+"""Tests that a server starts over any link, and waits for a PostgreSQL that cannot be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watchdog: what holds the event loop is counted and named."""
+"""Tests that the watchdog counts and names what holds the event loop."""
 
 from __future__ import annotations
 

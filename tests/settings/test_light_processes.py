@@ -1,4 +1,4 @@
-"""What must stay small or quick imports no model of the settings, and no library below them."""
+"""Tests that processes that must stay small or quick import no model of the settings, and no library below them."""
 
 from __future__ import annotations
 

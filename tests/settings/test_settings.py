@@ -1,4 +1,4 @@
-"""Settings: their sources, their order, and what a wrong one is told."""
+"""Tests settings: their sources, their order, and the messages about wrong values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a batch come out of PostgreSQL as they went in, whatever they hold."""
+"""Tests that columns of a batch come out of PostgreSQL unchanged, whatever they hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections: what they are set to, what is said when there is none, and that the embedded one comes back."""
+"""Tests connections: their settings, the errors if there is none, and the restart of the embedded PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large JSON values are read in slices, and give what the reader of small ones gives."""
+"""Tests that large JSON values are read in slices, with the same result as small ones."""
 
 from __future__ import annotations
 

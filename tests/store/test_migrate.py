@@ -1,4 +1,4 @@
-"""Migrations: in order, once each, never edited; and schema.sql is where they lead."""
+"""Tests migrations: in order, once each, never edited, and leading to schema.sql."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Straight sessions: as many as there may be, whole or not at all, and given on in turn."""
+"""Tests planned sessions: at most the allowed number, each opened completely or not at all, and given to callers in turn."""
 
 from __future__ import annotations
 

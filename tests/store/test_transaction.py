@@ -1,4 +1,4 @@
-"""A transaction's failures: an outage is `Unreachable`, a fault of our own is not."""
+"""Tests the failures of a transaction: an outage is `Unreachable`, a bug of Tenax is not."""
 
 from __future__ import annotations
 

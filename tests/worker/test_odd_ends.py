@@ -1,4 +1,4 @@
-"""Whatever an attempt comes to, it ends, its slot is free again, and its report holds up no other."""
+"""Tests that every attempt ends, frees its slot, and delays no other report, whatever its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that finds itself overloaded, or failing, asks for less."""
+"""Tests that a worker that is overloaded or failing asks for less work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a worker finds itself: what it counts, what it reports, what it asks for."""
+"""Tests how a worker judges itself: what it counts, what it reports, what it asks for."""
 
 from __future__ import annotations
 

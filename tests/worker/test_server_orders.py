@@ -1,4 +1,4 @@
-"""What the server asks of a worker in its answers to heartbeats."""
+"""Tests what the server asks of a worker in its answers to heartbeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts that never wait share a task, and nobody can tell: nothing that one does to it is found by another."""
+"""Tests that attempts that never wait share a task, without any trace of one in another."""
 
 from __future__ import annotations
 

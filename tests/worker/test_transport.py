@@ -1,4 +1,4 @@
-"""The HTTP transport against a real server that speaks the wire's words."""
+"""Tests the HTTP transport against a real server that sends given answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same commands against a server: the same answers, and what a token may do."""
+"""Tests commands against a server: they give the same answers as on the database, within the rights of the token."""
 
 from __future__ import annotations
 

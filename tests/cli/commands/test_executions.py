@@ -1,4 +1,4 @@
-"""Commands on executions, straight on the database: the work itself is done by hand (`tests/support/hand.py`)."""
+"""Tests commands on executions, on the database itself. The work is done by hand (`tests/support/hand.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tenax graph`: of a file, and of an execution whose work is done by hand (`tests/support/hand.py`)."""
+"""Tests `tenax graph` of a file, and of an execution whose work is done by hand (`tests/support/hand.py`)."""
 
 from __future__ import annotations
 

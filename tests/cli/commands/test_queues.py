@@ -1,4 +1,4 @@
-"""`tenax queues`: what is in them, and their limits, over HTTP and straight on the database."""
+"""Tests `tenax queues`: the work and the limits of queues, over HTTP and on the database itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tenax verify` as people and programs call it: straight on the database, and over HTTP."""
+"""Tests `tenax verify` for people and programs, over HTTP and on the database itself."""
 
 from __future__ import annotations
 

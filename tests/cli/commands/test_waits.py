@@ -1,4 +1,4 @@
-"""Signals, approvals and pauses, against a server whose loops run, over HTTP and straight on the database."""
+"""Tests signals, approvals and pauses against a server whose loops run, over HTTP and on the database itself."""
 
 from __future__ import annotations
 

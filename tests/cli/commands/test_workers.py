@@ -1,4 +1,4 @@
-"""`tenax workers`, against a server whose loops run, over HTTP and straight on the database."""
+"""Tests `tenax workers` against a server whose loops run, over HTTP and on the database itself."""
 
 from __future__ import annotations
 

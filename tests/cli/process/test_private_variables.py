@@ -1,4 +1,4 @@
-"""Secrets, the token and the database's URL are in no environment that a step could read: not even in `/proc`."""
+"""Tests that secrets, the token and the database's URL are in no environment that a step could read, not even in `/proc`."""
 
 from __future__ import annotations
 

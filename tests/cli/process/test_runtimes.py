@@ -1,4 +1,4 @@
-"""`--runtime`: which work a worker asks for, with real processes."""
+"""Tests `--runtime`, which says which work a worker asks for, with real processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small words: durations, the order of events, why there is no retry."""
+"""Tests the words for durations, the order of events, and the reasons for which there is no retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How workers are drawn and told of: from what the engine's verbs answer."""
+"""Tests how workers are shown and described, from answers of the engine."""
 
 from __future__ import annotations
 

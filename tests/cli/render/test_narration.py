@@ -1,4 +1,4 @@
-"""What `tenax run` and `show --follow` print line by line, and what they leave out."""
+"""Tests which lines `tenax run` and `show --follow` print, and which they leave out."""
 
 from __future__ import annotations
 

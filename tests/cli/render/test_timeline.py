@@ -1,4 +1,4 @@
-"""How `tenax show` draws fan-outs, waits, polls, compensations and children; from what `get` answers."""
+"""Tests how `tenax show` draws fan-outs, waits, polls, compensations and children, from answers of `get`."""
 
 from __future__ import annotations
 

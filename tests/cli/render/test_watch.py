@@ -1,4 +1,4 @@
-"""A view that is kept up to date: what it prints where there is no terminal, and how it bears an outage."""
+"""Tests a view that is kept up to date: what it prints without a terminal, and how it survives an outage."""
 
 from __future__ import annotations
 

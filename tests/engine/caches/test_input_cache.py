@@ -1,4 +1,4 @@
-"""Large results and inputs: they are read once, by those who need them."""
+"""Tests that large results and inputs are read once, and only for the steps that need them."""
 
 from __future__ import annotations
 

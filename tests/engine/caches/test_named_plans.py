@@ -1,4 +1,4 @@
-"""Submissions by the name of a stored workflow: planned once, and never by a definition that the name no longer means."""
+"""Tests submissions by the name of a stored workflow: planned once, and never by an outdated definition."""
 
 from __future__ import annotations
 

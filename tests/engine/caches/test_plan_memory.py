@@ -1,4 +1,4 @@
-"""Plans in memory are bounded by what they take, not by their number."""
+"""Tests that plans in memory are limited by their size, not by their number."""
 
 from __future__ import annotations
 

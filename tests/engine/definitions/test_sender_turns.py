@@ -1,4 +1,4 @@
-"""Turns of senders: nobody takes all places, and nobody waits for all of another's work."""
+"""Tests the turns of senders: no sender takes all processes, and none waits for all work of another."""
 
 from __future__ import annotations
 

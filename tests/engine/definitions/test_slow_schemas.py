@@ -1,4 +1,4 @@
-"""Input schemas that take for ever: they fail their own execution, and hold nobody else up."""
+"""Tests input schemas that take for ever: they fail their own execution, and delay no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks: a success of any attempt counts while the item is open, a failure only of the current one; the rest is late."""
+"""Tests callbacks. A success of any attempt counts while the item is open, and a failure only of the current one. All others are late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Children: a step that is an execution of its own. How one ends is told above; who is a child of whom."""
+"""Tests children: how their ends reach their parents, and which execution is whose child."""
 
 from __future__ import annotations
 

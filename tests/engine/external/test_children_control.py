@@ -1,4 +1,4 @@
-"""Children: what is done to a parent goes down, however many there are."""
+"""Tests that actions on a parent also apply to its descendants, however many there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Children whose parent fails: they are awaited, undone or cancelled."""
+"""Tests children whose parent fails: they are awaited, undone or cancelled."""
 
 from __future__ import annotations
 

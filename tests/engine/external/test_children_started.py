@@ -1,4 +1,4 @@
-"""Children: which definition is started, and with what."""
+"""Tests which definition a child is started with, and with which inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that wait: for a time, a signal, a person. No worker is held meanwhile, and no attempt is used up."""
+"""Tests steps that wait for a time, a signal or a person. They use no worker and no attempt meanwhile."""
 
 from __future__ import annotations
 

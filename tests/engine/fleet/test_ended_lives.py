@@ -1,4 +1,4 @@
-"""A worker whose process has died, as its supervisor saw: its leases are lost at once, and nobody else's."""
+"""Tests a worker whose supervisor saw its process die: its leases are lost at once, and no others."""
 
 from __future__ import annotations
 

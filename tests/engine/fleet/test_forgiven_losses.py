@@ -1,4 +1,4 @@
-"""Workers that are lost fail nothing by themselves: what is forgiven with a policy, without one, and where nothing is."""
+"""Tests which lost workers are forgiven: with a policy, without one, and if the policy forgives none."""
 
 from __future__ import annotations
 

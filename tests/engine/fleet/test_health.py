@@ -1,4 +1,4 @@
-"""The health of workers, from what the server sees: crashes, failures, probes, the floor, depth, reports."""
+"""Tests the health of workers as the server judges it: crashes, failures, probes, the floor, depth, reports."""
 
 from __future__ import annotations
 

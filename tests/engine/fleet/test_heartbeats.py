@@ -1,4 +1,4 @@
-"""Heartbeats of many workers at once, and a fleet of which nothing bad is known."""
+"""Tests heartbeats of many workers at once, and a fleet without any problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lives and states of workers: who takes over a name, what outlives a restart, who is paused, drained, gone, forgotten."""
+"""Tests the lives and states of workers: takeover of a name, restarts, pause, drain, going and forgetting."""
 
 from __future__ import annotations
 

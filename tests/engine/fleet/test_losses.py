@@ -1,5 +1,4 @@
-"""Which attempts speak of a worker that was lost: those it timed out over in silence, those an earlier life had and never ended,
-those decided just before it started anew; and which do not."""
+"""Tests which attempts count as lost with their worker: those that timed out while it was silent, those that an earlier life had and never ended, and those that were decided just before it started again."""
 
 from __future__ import annotations
 

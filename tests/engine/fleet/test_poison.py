@@ -1,5 +1,7 @@
-"""Items that kill whatever runs them are quarantined, and their workers are not blamed; workers on which many items die are
-drained, and others are not."""
+"""Tests that items that kill their workers are quarantined, and do not count against the workers.
+
+Workers on which many items die are drained.
+"""
 
 from __future__ import annotations
 

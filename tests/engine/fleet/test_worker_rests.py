@@ -1,4 +1,4 @@
-"""A worker that hands the same work back again and again is given less and less of it, and others are given it."""
+"""Tests that a worker that hands the same work back again and again gets less and less of it, and other workers get it."""
 
 from __future__ import annotations
 

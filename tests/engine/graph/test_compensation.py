@@ -1,4 +1,4 @@
-"""Compensations: when an execution fails, what had succeeded is undone, the last first, by rules of its own."""
+"""Tests compensations: when an execution fails, its successful steps are undone, the last first, by policies of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compensations: people and servers in between."""
+"""Tests compensations that people control, or during which servers restart."""
 
 from __future__ import annotations
 

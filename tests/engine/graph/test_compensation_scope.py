@@ -1,4 +1,4 @@
-"""Compensations: what is undone, and what is not."""
+"""Tests which steps are undone, and which are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fan-outs: their lists, the order of their results, their places, and what is told of each item."""
+"""Tests fan-outs: their lists, the order of their results, their slots, and the events of each item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fan-outs under what happens to executions: workers that vanish or hand back, people who cancel, pause and retry, deadlines."""
+"""Tests fan-outs whose workers vanish or hand back, and which people cancel, pause and retry, and deadlines."""
 
 from __future__ import annotations
 

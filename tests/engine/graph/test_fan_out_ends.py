@@ -1,4 +1,4 @@
-"""Fan-outs: results that are too large, items that outlive their step, and time that counts from the slot on."""
+"""Tests fan-outs with results that are too large, items that outlive their step, and time that counts from the slot on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fan-outs: what is tolerated, and what becomes of the rest."""
+"""Tests which failures a fan-out tolerates, and what happens to its other items."""
 
 from __future__ import annotations
 

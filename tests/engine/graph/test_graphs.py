@@ -1,4 +1,4 @@
-"""Graphs: joins, goals, what is skipped, what cannot be reached, and what a failed execution takes along."""
+"""Tests graphs: joins, goals, skipped and unreachable steps, and what a failed execution cancels."""
 
 from __future__ import annotations
 

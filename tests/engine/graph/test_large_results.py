@@ -1,4 +1,4 @@
-"""Results that are too large to be read: what needs one fails and says so, what does not goes on, and views leave it out."""
+"""Tests results that are too large to be read: a step that needs one fails and says so, others go on, and views leave it out."""
 
 from __future__ import annotations
 

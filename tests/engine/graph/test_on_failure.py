@@ -1,4 +1,4 @@
-"""`on_failure`: what comes in the place of a step that failed for good. Nothing, or a value; of fan-outs too."""
+"""Tests `on_failure` with a value or with nothing in place of a failed step, also of fan-outs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`on_failure: {step: NAME}`: another step in the place of one that failed for good."""
+"""Tests `on_failure: {step: NAME}`, which runs another step in place of a failed one."""
 
 from __future__ import annotations
 

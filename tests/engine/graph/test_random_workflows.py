@@ -1,4 +1,4 @@
-"""Small workflows that Hypothesis makes, run by the engine and, beside it, by a brute-force model of section 6."""
+"""Runs small workflows of Hypothesis on the engine, and compares with a brute-force model of section 6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Priorities, and waiting that makes up for them."""
+"""Tests priorities, and the waiting time that raises them."""
 
 from __future__ import annotations
 

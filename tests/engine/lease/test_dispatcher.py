@@ -1,4 +1,4 @@
-"""The dispatcher: whom it serves after it had nothing, what it remembers of a lease, and how it is cut off."""
+"""Tests the dispatcher: whom it serves after it had nothing, what it remembers of a lease, and how it is interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large fan-outs, their children and large graphs take turns, and leave seven of eight slots to other items."""
+"""Tests that large fan-outs, their children and large graphs take turns, and leave seven of eight slots to other items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases of items whose inputs are large: an answer has a bounded number of bytes of them, and nobody else waits for them."""
+"""Tests leases of items with large inputs: the bytes in an answer are limited, and no other request waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases: fenced by their token, extended by heartbeats, expired into the one decision, handed back uncounted."""
+"""Tests leases: fenced by their token, extended by heartbeats, expired into the one decision, handed back uncounted."""
 
 from __future__ import annotations
 

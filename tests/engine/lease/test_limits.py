@@ -1,4 +1,4 @@
-"""`concurrency` of steps, actions and keys: never exceeded, and no place left unused."""
+"""Tests `concurrency` of steps, actions and keys: never exceeded, and with no room left unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concurrency and rates of queues: never exceeded, and no place left unused."""
+"""Tests concurrency and rates of queues: never exceeded, and with no room left unused."""
 
 from __future__ import annotations
 

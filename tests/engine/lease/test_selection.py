@@ -1,4 +1,4 @@
-"""Who gets the next item, by the engine: health, depth, what a worker is able to run, refusals, suspects, probes."""
+"""Tests which worker gets the next item: health, depth, abilities, refusals, suspects, probes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New work and retries that are due take turns for the slots there are, and none stays empty for it."""
+"""Tests that new work and due retries take turns, and that no slot stays empty for it."""
 
 from __future__ import annotations
 

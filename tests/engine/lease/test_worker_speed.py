@@ -1,5 +1,4 @@
-"""Work that is over in a moment goes to its workers by whole requests, while there is more of it than slots and one claim cannot
-fill all of these."""
+"""Tests that a worker with very short work gets its whole request filled, while there is more work than slots and more slots than one claim can fill."""
 
 from __future__ import annotations
 

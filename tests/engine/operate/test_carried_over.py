@@ -1,4 +1,4 @@
-"""What `retry --from-failed` carries over: it is not run again, and it is undone when the new execution fails."""
+"""Tests what `retry --from-failed` keeps: it is not run again, and it is undone if the new execution fails."""
 
 from __future__ import annotations
 

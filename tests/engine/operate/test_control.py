@@ -1,4 +1,4 @@
-"""What people do: cancel, retry now, retry anew; and what the engine repairs by itself."""
+"""Tests the actions of people (cancel, retry now, retry as a new execution), and what the engine repairs by itself."""
 
 from __future__ import annotations
 

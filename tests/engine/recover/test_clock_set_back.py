@@ -1,4 +1,4 @@
-"""The clock of PostgreSQL goes forward by an hour and back again: nothing waits for the hour to pass."""
+"""Sets the clock of PostgreSQL forward by an hour and back again. Nothing waits for the hour to pass."""
 
 from __future__ import annotations
 

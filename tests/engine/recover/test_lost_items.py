@@ -1,4 +1,4 @@
-"""Items of the server's own steps, of children and of compensations are made again after they were lost."""
+"""Tests that lost items of the server's own steps, of children and of compensations are made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log's next partitions are made ahead, and never in the way of whoever reads or writes executions."""
+"""Tests that the log's next partitions are made ahead, without delaying readers or writers of executions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An outage of the server is no silence of its workers: nobody is held to what could not be heard."""
+"""Tests that an outage of the server does not count as silence of its workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log is enough: whatever rows an open execution has lost, the sweep makes them anew, and grants nothing by it."""
+"""Tests that the sweep rebuilds any rows of an open execution from the log, and grants no attempts by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fan-outs of which something was lost are put right by the sweep: from their rows and from the log, granting nothing."""
+"""Tests that the sweep repairs fan-outs that have lost rows, from their other rows and from the log, and grants no attempts by it."""
 
 from __future__ import annotations
 

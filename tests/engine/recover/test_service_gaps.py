@@ -1,4 +1,4 @@
-"""Times that run out while no server is alive: what began before the gap is spared for one lease."""
+"""Tests times that run out while no server is alive: waits that began before the gap get one more lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the timers look again: as soon as something runs out, and not sooner."""
+"""Tests when the timers ask again: as soon as something is due, and not sooner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is ever stuck: what nobody is able to run, what nothing would wake; and the one server that looks after it."""
+"""Tests that nothing is ever stuck: items that no worker is able to run, items that nothing would wake, and the leader that looks for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tenax decide` gives the decision that the engine gave, from the policy, the outcome and the ledger that it recorded."""
+"""Tests that `tenax decide` gives the engine's decision, from the recorded policy, outcome and ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports that come again or too late, many at once: the same answers, after one look at the log."""
+"""Tests many repeated and late reports at once: they get the same answers, after one search of the log."""
 
 from __future__ import annotations
 

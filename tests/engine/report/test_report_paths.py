@@ -1,4 +1,4 @@
-"""A report leaves the same behind whether it is decided on from memory, or from the rows."""
+"""Tests that a report leaves the same rows and events whether it is decided on from memory or from the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports that memory cannot decide on, or that the writer turns away: nothing is lost, and nothing is doubled."""
+"""Tests reports that memory cannot decide on, or that the statement refuses: nothing is lost, and nothing is doubled."""
 
 from __future__ import annotations
 

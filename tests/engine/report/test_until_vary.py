@@ -1,4 +1,4 @@
-"""`until` runs a success again that is not done yet, uncounted; `vary` gives later attempts other inputs."""
+"""Tests `until`, which runs a success again uncounted, and `vary`, which gives later attempts other inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rule for values, whoever sends them: they are kept exactly, or refused with the limit in the message."""
+"""Tests one rule for values of all senders: they are kept exactly, or refused with the limit in the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submissions that take long: nobody else waits for them."""
+"""Tests submissions that take long: no other submission waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new execution for which a worker waits, and for nothing else: one statement writes and leases it."""
+"""Tests a new execution for which a worker waits: one statement writes it and leases its item."""
 
 from __future__ import annotations
 

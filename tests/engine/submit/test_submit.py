@@ -1,4 +1,4 @@
-"""Submissions: one that comes alone is one statement; what was submitted here need not be read to be leased."""
+"""Tests submissions: a single one is one statement, and its inputs need not be read to be leased."""
 
 from __future__ import annotations
 

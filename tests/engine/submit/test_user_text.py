@@ -1,4 +1,4 @@
-"""Columns of a batch are sent as lines of one text. Whatever users write, nothing of it ends a line there."""
+"""Tests columns of a batch that are sent as lines of one text. No text of a user ends a line there."""
 
 from __future__ import annotations
 

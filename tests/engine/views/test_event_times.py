@@ -1,4 +1,4 @@
-"""The events of an execution never go back in time."""
+"""Tests that the events of an execution never go back in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see: what executions and items wait for, what became of each item, and what a fallback lent."""
+"""Tests the views for people: what executions and items wait for, how each item ended, and the results of fallbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following an execution: a reader that resumes skips nothing, whatever order transactions commit in."""
+"""Tests following an execution: a reader that resumes skips nothing, in whatever order transactions commit."""
 
 from __future__ import annotations
 

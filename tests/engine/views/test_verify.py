@@ -1,4 +1,4 @@
-"""`tenax verify`: true histories break no law, at any moment; whatever is changed by hand is found, under its law."""
+"""Tests `tenax verify`: true histories break no law at any moment, and each change by hand is found under its law."""
 
 from __future__ import annotations
 

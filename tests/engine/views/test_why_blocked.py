@@ -1,4 +1,4 @@
-"""Why ready work does not run, as people are told: limits that are reached, workers that are kept from it."""
+"""Tests the reasons for which ready work does not run: reached limits, and workers that get no work."""
 
 from __future__ import annotations
 

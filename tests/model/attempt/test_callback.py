@@ -1,4 +1,4 @@
-"""Callbacks of async steps: a table of what callees send, and the outcome that it is read as."""
+"""Tests the outcomes that callbacks of async steps are read as, by a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of inputs that JSON Schema lets pass and no check can use: refused with a reason, at the latest with the input."""
+"""Tests input schemas that are valid JSON Schema, but that no check can use. They are refused with a reason, at the latest with the input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which checks are provably short, and which are made aside."""
+"""Tests which checks are provably short, and which run in a separate process."""
 
 from __future__ import annotations
 

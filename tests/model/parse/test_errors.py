@@ -1,4 +1,4 @@
-"""Wrong files and exactly what is said about them."""
+"""Tests wrong files, and the exact messages about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of workflow files agrees with the reader: what one refuses for its shape, the other refuses."""
+"""Tests that the JSON Schema of workflow files and the reader refuse the same shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sound file says of fan-out, children, waiting and failures is read as."""
+"""Tests how valid files with fan-outs, children, waits and failures are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts made to hurt: refused at once, and never with anything but InvalidDefinition."""
+"""Tests hostile texts: refused at once, and only ever with InvalidDefinition."""
 
 from __future__ import annotations
 

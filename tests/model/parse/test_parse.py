@@ -1,4 +1,4 @@
-"""What a sound file is read as."""
+"""Tests how valid files are read."""
 
 from __future__ import annotations
 

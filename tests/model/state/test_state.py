@@ -1,4 +1,4 @@
-"""Events in, states out."""
+"""Tests the states that follow from events."""
 
 from __future__ import annotations
 

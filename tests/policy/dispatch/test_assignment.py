@@ -1,4 +1,4 @@
-"""Who gets which item, by tables and against slow, obvious models."""
+"""Tests which worker gets which item, by tables and against slow, obvious models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a claim asks the database next, by tables, and against a model of the queue."""
+"""Tests which query a claim sends next, by tables and against a model of the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which ready items are served, by tables and against slow, obvious models."""
+"""Tests the order in which ready items are served, by tables and against slow, obvious models."""
 
 from __future__ import annotations
 

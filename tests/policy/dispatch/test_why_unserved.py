@@ -1,4 +1,4 @@
-"""Why nobody takes an item, in words: the first of its wants that no live worker can meet."""
+"""Tests the words for why no worker takes an item: its first requirement that no live worker meets."""
 
 from __future__ import annotations
 

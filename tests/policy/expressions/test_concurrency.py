@@ -1,4 +1,4 @@
-"""The template of `concurrency`: what is in its reach, and what the plan makes of it."""
+"""Tests the template of `concurrency`: the names that it may read, and what the plan makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget of expressions: counted, the same on every machine, and nothing to ordinary conditions."""
+"""Tests the budget of expressions: counted, equal on every machine, and never reached by ordinary conditions."""
 
 from __future__ import annotations
 

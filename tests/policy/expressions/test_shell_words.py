@@ -1,4 +1,4 @@
-"""Where a quoted word may stand in a shell text; and what a real shell makes of it there."""
+"""Tests where a quoted word may stand in a shell text, and how a real shell reads it there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every law: a history that obeys all of them, and for each of them one that breaks it."""
+"""Tests every law, by a history that obeys all laws and by one for each law that breaks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exception is matched by its bare name, its qualified name and those of its bases: in lists and in conditions alike."""
+"""Tests that an exception matches by its bare name, its qualified name and those of its bases, in lists and in conditions."""
 
 from __future__ import annotations
 

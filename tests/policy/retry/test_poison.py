@@ -1,4 +1,4 @@
-"""Items that cost workers their lease: quarantined after so many different ones, and given up after so long in quarantine."""
+"""Tests items that cost workers their lease: quarantined after enough different workers, and given up after enough time."""
 
 from __future__ import annotations
 

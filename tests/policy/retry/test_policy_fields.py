@@ -1,4 +1,4 @@
-"""No dead knobs: changing any field of a policy, of a rule or of an `until` changes what follows."""
+"""Tests that every field of a policy, of a rule and of an `until` has an effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/callbacks.md tells the authors of services is true: its commands, its table, its service."""
+"""Tests that docs/callbacks.md is true: its commands, its table, its service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks over HTTP: who may call back, what is read, and what each call comes to."""
+"""Tests callbacks over HTTP: who may call back, what is read, and the result of each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the API: everything it loads is served here, and nothing of it names another host to load from."""
+"""Tests the page of the API: this server serves everything that it loads, and it names no other host to load from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large definitions: they are read aside and planned in slices, so that nobody waits for them."""
+"""Tests large definitions: they are read in separate processes and planned in slices, so that no other request waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that are written part by part: what comes over the wire is what the view has."""
+"""Tests views that are written in parts: the bytes on the wire are those of the whole view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a worker: what it may look like, and whose it is."""
+"""Tests the names of workers: which are valid, and to which token a name belongs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory for large bodies: nobody can take all of it."""
+"""Tests the memory for large bodies: no sender can take all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short way gives the answers of the long one, in one piece."""
+"""Tests that direct routes give the answers of the framework's routes, in one piece."""
 
 from __future__ import annotations
 

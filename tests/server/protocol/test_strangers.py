@@ -1,4 +1,4 @@
-"""What anyone can do who connects, before the server knows who it is: it must cost the server little, and others nothing."""
+"""Tests connections before authentication: they cost the server little, and do not affect others."""
 
 from __future__ import annotations
 

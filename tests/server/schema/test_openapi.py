@@ -1,4 +1,4 @@
-"""The API holds what its description says, for whatever schemathesis thinks of sending."""
+"""Tests that the API does what its description says, for requests that schemathesis generates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strangers send: wrong, too large, too long, not there. Always a problem, never a traceback."""
+"""Tests requests of strangers that are wrong, too large, too long or incomplete: always a problem, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The description of the API is made of the types that its bodies and answers are."""
+"""Tests that the description of the API uses the types of its bodies and answers."""
 
 from __future__ import annotations
 

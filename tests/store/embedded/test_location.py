@@ -1,4 +1,4 @@
-"""Where root is willing to keep a database."""
+"""Tests where root accepts a place for a database."""
 
 from __future__ import annotations
 

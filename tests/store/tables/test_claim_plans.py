@@ -1,4 +1,4 @@
-"""What a claim costs does not grow with the queue: its statements read their indexes, and only as far as there are slots."""
+"""Tests that the cost of a claim does not grow with the queue: its statements read their indexes, and only as far as there are slots."""
 
 from __future__ import annotations
 

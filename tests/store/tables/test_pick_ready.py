@@ -1,4 +1,4 @@
-"""The statement that picks ready items by shares: which items it leases, in which order, and which it leaves alone."""
+"""Tests the statement that picks ready items by shares: which items it leases, in which order, and which it skips."""
 
 from __future__ import annotations
 

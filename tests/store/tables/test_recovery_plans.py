@@ -1,4 +1,4 @@
-"""What start-up recovery costs grows with the open executions, not with those that have ended."""
+"""Tests that the cost of recovery at start-up grows with the open executions, not with the ended ones."""
 
 from __future__ import annotations
 

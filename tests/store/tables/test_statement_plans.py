@@ -1,5 +1,7 @@
-"""The statements of every batch read in proportion to it, whatever the tables hold: also those that are planned once for a session,
-before anyone knows how large a batch is."""
+"""Tests that the statements of a batch read rows in proportion to it, whatever the tables hold.
+
+This includes statements that are planned once for a session, before the size of a batch is known.
+"""
 
 from __future__ import annotations
 

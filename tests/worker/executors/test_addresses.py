@@ -1,4 +1,4 @@
-"""`http_addresses = "public"`: which addresses are refused, and that the address that was checked is the one connected to."""
+"""Tests `http_addresses = "public"`: which addresses are refused, and that the connection goes to the checked address."""
 
 from __future__ import annotations
 

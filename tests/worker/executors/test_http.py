@@ -1,4 +1,4 @@
-"""`http` steps against a real server: what is sent, and the facts of every kind of answer."""
+"""Tests `http` steps against a real server: what is sent, and the facts of every kind of answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time limit of a function in the loop: it ends an attempt whatever the function does about it, and nothing else ends as one."""
+"""Tests the time limit of a function in the loop: it ends its attempt whatever the function does, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python` steps: where functions are found, how they are called, and what each way of ending is reported as."""
+"""Tests `python` steps: where functions are found, how they are called, and how each way of ending is reported."""
 
 from __future__ import annotations
 

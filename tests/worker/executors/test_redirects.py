@@ -1,4 +1,4 @@
-"""Redirects of `http` steps: what goes along to another origin, what does not, and what is not followed."""
+"""Tests redirects of `http` steps: what is sent to another origin, what is not, and which redirects are not followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors with others behind them in every way there is: the traceback is Python's own, and the connection the nearest that failed."""
+"""Tests errors with causes of every form: the traceback is Python's own, and the nearest failed connection is reported."""
 
 from __future__ import annotations
 

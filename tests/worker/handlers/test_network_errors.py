@@ -1,4 +1,4 @@
-"""What is read from the errors of clients that Tenax does not know: a dependency that is down is not the worker's fault."""
+"""Tests what is read from the errors of unknown clients: a dependency that is down does not count against the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets: where they go, and that they do not come back out."""
+"""Tests where secrets are filled in, and that they do not come back out."""
 
 from __future__ import annotations
 

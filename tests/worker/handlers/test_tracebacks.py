@@ -1,4 +1,4 @@
-"""The worker's tracebacks are Python's own, though each frame is written only once."""
+"""Tests that the worker's tracebacks equal Python's own, although the text of each frame is cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard process: what is watched dies with the worker's end of the pipe; what is forgotten lives."""
+"""Tests the guard process: watched groups die with the worker's end of the pipe, and groups that are no longer watched live."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def drain_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/resume", **_CHANGE)
 async def resume_worker(request: Request, name: WorkerName) -> Response:
-    """Resumes a worker that was paused or drained. The server forgets the losses that it had counted against it."""
+    """Resumes a worker that was paused or drained. Its recorded failures are cleared."""
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="active", changed=changed))
