@@ -12,7 +12,7 @@ import pytest
 
 from tenax.errors import UsageError
 from tenax.settings import load_settings
-from tenax.settings.aside import load_settings_aside
+from tenax.settings.load_in_child import load_settings_in_child
 
 HEAVY = ("pydantic", "pydantic_settings", "fastapi", "asyncpg", "tenax.settings.model")
 
@@ -42,7 +42,7 @@ def test_settings_read_aside_are_those_that_are_read(tmp_path, monkeypatch):
     (tmp_path / "tenax.toml").write_text('slots = 3\nlease = "6s"\nlabels = {gpu = "yes"}\nhome = "here"\n')
     monkeypatch.chdir(tmp_path)
     flags = {"queues": ("fast", "slow"), "drain": None}
-    assert vars(load_settings_aside(flags)) == load_settings(flags).model_dump()
+    assert vars(load_settings_in_child(flags)) == load_settings(flags).model_dump()
 
 
 def test_what_is_wrong_with_settings_read_aside_is_raised(tmp_path, monkeypatch):
@@ -51,5 +51,5 @@ def test_what_is_wrong_with_settings_read_aside_is_raised(tmp_path, monkeypatch)
     with pytest.raises(UsageError) as there:
         load_settings({"worker_name": ""})
     with pytest.raises(UsageError) as here:
-        load_settings_aside({"worker_name": ""})
+        load_settings_in_child({"worker_name": ""})
     assert (here.value.message, here.value.remedy) == (there.value.message, there.value.remedy)

@@ -90,7 +90,7 @@ def test_which_failures_speak_of_the_worker(assign, outcome, runtime, counts):
     assert counts_against_worker(outcome, assign(runtime, {})) is counts
     if outcome.status == "failed":
         failure = classify(outcome.facts)
-        assert blame.speaks_of_worker(failure, runtime=runtime, dependency=None) is counts
+        assert blame.is_fault_of_worker(failure, runtime=runtime, dependency=None) is counts
     assert not counts_against_worker(outcome, assign(runtime, {}, dependency="the-bank"))
 
 
@@ -125,7 +125,7 @@ FACTS = st.builds(
 )
 def test_worker_and_server_agree_on_it(facts, runtime, dependency):
     """They may not import each other, but share one rule."""
-    by_server = blame.speaks_of_worker(classify(facts), runtime=runtime, dependency=dependency)
+    by_server = blame.is_fault_of_worker(classify(facts), runtime=runtime, dependency=dependency)
     work = Assignment(1, 1, 1, "t", "s", runtime, {}, 1.0, "r", "w", None, dependency=dependency)
     assert counts_against_worker(Outcome("failed", facts=facts), work) is by_server
 
@@ -136,8 +136,8 @@ def test_the_rule_knows_the_exception_of_the_sdk():
 
 def test_there_is_one_rule():
     """A second statement of the rule would drift away from the first."""
-    assert health.speaks_of_worker is blame.speaks_of_worker
-    assert transition.speaks_of_worker is blame.speaks_of_worker
+    assert health.is_fault_of_worker is blame.is_fault_of_worker
+    assert transition.is_fault_of_worker is blame.is_fault_of_worker
 
 
 def test_it_counts_over_its_whole_life(check, work):

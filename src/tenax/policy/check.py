@@ -149,7 +149,7 @@ class _Check:
         if self._expressions > MOST_EXPRESSIONS >= before:
             self._say(path, f"more than {MOST_EXPRESSIONS:,} templates and conditions in one definition")
         if self._expressions > MOST_EXPRESSIONS:
-            self._findings.refuse()
+            self._findings.raise_if_any()
 
     def _check_policy(self, action: Step, path: Path) -> Policy | None:
         levels = [action.retry, self._workflow.retry, self._server_retry]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, assert_never
 import msgspec
 from msgspec import UNSET
 
-from tenax.model.attempt.blame import speaks_of_worker
+from tenax.model.attempt.blame import is_fault_of_worker
 from tenax.model.attempt.outcome import Failure
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
 from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Controls, Decision, read_ledger
@@ -211,7 +211,7 @@ def _run(ended: EndedAttempt, action: PlannedAction, failure: Failure | None) ->
         outcome = "lost"
     elif failure is not None:
         step = action.step
-        if speaks_of_worker(failure, runtime=step.type, dependency=step.dependency):
+        if is_fault_of_worker(failure, runtime=step.type, dependency=step.dependency):
             outcome = "failed"
     return Run(item.worker, item.id, item.started_at, outcome)
 

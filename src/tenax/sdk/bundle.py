@@ -68,7 +68,7 @@ class _Opened:
         names = [step.name for step in self.draft.workflow.steps]
         path = self.draft.paths[names.index(reference.step)]
         self.draft.findings.add((*path, "file"), message)
-        self.draft.findings.refuse()
+        self.draft.findings.raise_if_any()
         raise AssertionError("unreachable: `refuse` raises if there is a finding")
 
 

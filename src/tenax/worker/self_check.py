@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
-from tenax.model.attempt.blame import speaks_of_worker
+from tenax.model.attempt.blame import is_fault_of_worker
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.health import Health, HealthReport, HealthTerms
@@ -131,4 +131,4 @@ def counts_against_worker(outcome: Outcome, assignment: Assignment) -> bool:
     if outcome.status != "failed":
         return False
     failure = classify(outcome.facts or Facts())
-    return speaks_of_worker(failure, runtime=assignment.runtime, dependency=assignment.dependency)
+    return is_fault_of_worker(failure, runtime=assignment.runtime, dependency=assignment.dependency)

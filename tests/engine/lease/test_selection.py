@@ -25,7 +25,7 @@ from support.scheduling import (
 )
 
 from tenax.model.wire import LeaseRequest
-from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Candidate, Offer
+from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Abilities, Candidate, Offer
 
 GPU = one_step("gpu", labels={"gpu": "yes"})
 
@@ -265,7 +265,7 @@ async def random_fleet(hand: Hand, roll: random.Random) -> tuple[list[LeaseReque
             request = ask(
                 name, roll.randrange(1, 6), queues=queues, runtimes=runtimes, labels=roll.choice(LABELS)
             )
-            able = Able(frozenset(queues), frozenset(runtimes), request.labels)
+            able = Abilities(frozenset(queues), frozenset(runtimes), request.labels)
             slots = 1 if health == "unhealthy" else request.slots
             if health != "unhealthy" or probe:
                 offers.append(Offer(len(requests), able, name, slots, depth, RANKS[health]))

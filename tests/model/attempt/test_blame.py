@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.model.attempt.blame import speaks_of_worker
+from tenax.model.attempt.blame import is_fault_of_worker
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import FAILURE_CLASSES, Facts, Failure
 from tenax.model.attempt.reasons import REASON_OF_CLASS, REASONS
 
 
 def blamed(facts: Facts, runtime: str = "process", dependency: str | None = None) -> bool:
-    return speaks_of_worker(classify(facts), runtime=runtime, dependency=dependency)
+    return is_fault_of_worker(classify(facts), runtime=runtime, dependency=dependency)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_crash_speaks_of_the_worker_unless_someone_else_had_a_part_in_it(facts
     named = Failure(
         **{**_fields(facts), "evidence": {**classify(facts).evidence, "dependency": "api.example"}}
     )
-    assert not speaks_of_worker(named, runtime="process", dependency=None)
+    assert not is_fault_of_worker(named, runtime="process", dependency=None)
 
 
 def _fields(facts: Facts) -> dict[str, object]:
@@ -50,9 +50,9 @@ def _fields(facts: Facts) -> dict[str, object]:
     ("failure_class", "reason"), [("timeout", "attempt_timeout"), ("transient", "unclassified")]
 )
 def test_an_answer_or_a_connection_in_the_evidence_clears_the_worker(failure_class, reason, evidence):
-    assert speaks_of_worker(Failure(failure_class, reason, ""), runtime="python", dependency=None)
+    assert is_fault_of_worker(Failure(failure_class, reason, ""), runtime="python", dependency=None)
     failure = Failure(failure_class, reason, "", evidence)
-    assert not speaks_of_worker(failure, runtime="python", dependency=None)
+    assert not is_fault_of_worker(failure, runtime="python", dependency=None)
 
 
 @pytest.mark.parametrize(
@@ -84,28 +84,28 @@ def test_what_the_work_or_its_dependency_did_is_not_the_workers(facts):
 
 def test_a_handler_that_asks_to_run_again_works():
     failure = classify(Facts(exception="builtins.OSError"), status="not_completed")
-    assert not speaks_of_worker(failure, runtime="python", dependency=None)
+    assert not is_fault_of_worker(failure, runtime="python", dependency=None)
 
 
 def test_of_each_class_by_itself():
     counted = {
         name
         for name in FAILURE_CLASSES
-        if speaks_of_worker(Failure(name, REASON_OF_CLASS[name], ""), runtime="python", dependency=None)
+        if is_fault_of_worker(Failure(name, REASON_OF_CLASS[name], ""), runtime="python", dependency=None)
     }
     assert counted == {"transient", "timeout", "worker_lost"}
 
 
 def test_a_lost_worker_counts_whatever_it_talked_to():
     failure = Failure("worker_lost", "worker_heartbeat_stale", "", {"dependency": "db", "status_code": 503})
-    assert speaks_of_worker(failure, runtime="http", dependency="db")
+    assert is_fault_of_worker(failure, runtime="http", dependency="db")
 
 
 def test_of_the_published_reasons_of_transient_failures_few_count():
     counted = {
         reason
         for reason in REASONS
-        if speaks_of_worker(Failure("transient", reason, ""), runtime="python", dependency=None)
+        if is_fault_of_worker(Failure("transient", reason, ""), runtime="python", dependency=None)
     }
     assert counted == {"oom_killed", "unclassified"}
 
@@ -114,4 +114,4 @@ def test_of_the_published_reasons_of_transient_failures_few_count():
     "reason", ["execution_deadline", "until_limit", "wait_deadline", "callback_deadline"]
 )
 def test_a_deadline_of_more_than_one_attempt_is_not_the_workers(reason):
-    assert not speaks_of_worker(Failure("timeout", reason, ""), runtime="python", dependency=None)
+    assert not is_fault_of_worker(Failure("timeout", reason, ""), runtime="python", dependency=None)

@@ -14,7 +14,7 @@ from tenax.policy.dispatch.assignment import (
     DEGRADED,
     HEALTHY,
     PROBE,
-    Able,
+    Abilities,
     Candidate,
     ItemLimit,
     Offer,
@@ -23,7 +23,7 @@ from tenax.policy.dispatch.assignment import (
     order_slots,
 )
 
-ANY = Able(frozenset({"default"}), frozenset({"python"}))
+ANY = Abilities(frozenset({"default"}), frozenset({"python"}))
 
 
 def offers(*rows: tuple[str, int, int, int]) -> list[Offer]:
@@ -101,7 +101,7 @@ def test_a_limit_of_nothing():
     assert order_slots(offers(("A", HEALTHY, 0, 5)), 0) == []
 
 
-GPU = Able(frozenset({"default", "slow"}), frozenset({"python", "process"}), {"gpu": "yes", "zone": "a"})
+GPU = Abilities(frozenset({"default", "slow"}), frozenset({"python", "process"}), {"gpu": "yes", "zone": "a"})
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ abilities = st.sampled_from(
     [
         ANY,
         GPU,
-        Able(frozenset({"slow"}), frozenset({"python"}), {"zone": "b"}),
-        Able(frozenset({"default"}), frozenset({"process"})),
+        Abilities(frozenset({"slow"}), frozenset({"python"}), {"zone": "b"}),
+        Abilities(frozenset({"default"}), frozenset({"process"})),
     ]
 )
 fleets = st.lists(st.tuples(st.sampled_from("ABCDE"), abilities, st.integers(0, 4)), max_size=8)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tenax.model.health import HEALTHS, WORKER_STATES, Health, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
-    Seen,
     Verdict,
+    WorkerFacts,
     health_tests,
     judge,
     judge_fleet,
@@ -22,7 +22,7 @@ from tenax.policy.dispatch.health import (
 )
 
 TERMS = HealthTerms()
-FINE = Seen(
+FINE = WorkerFacts(
     name="w",
     runtimes=("python",),
     queues=("default",),
@@ -41,7 +41,7 @@ FINE = Seen(
 )
 
 
-def seen(name: str = "w", **changes: object) -> Seen:
+def seen(name: str = "w", **changes: object) -> WorkerFacts:
     return replace(FINE, name=name, **changes)
 
 
@@ -169,11 +169,11 @@ def test_only_an_active_worker_that_is_unhealthy_by_its_failures_is_probed(healt
     assert not may_probe(health, column, state, replace(TERMS, probing=False))
 
 
-def failing(name: str, streak: int = 10, **changes: object) -> Seen:
+def failing(name: str, streak: int = 10, **changes: object) -> WorkerFacts:
     return seen(name, consecutive_failures=streak, **changes)
 
 
-def healths(fleet: Iterable[Seen]) -> dict[str, Health]:
+def healths(fleet: Iterable[WorkerFacts]) -> dict[str, Health]:
     return {name: verdict.health for name, verdict in judge_fleet(list(fleet), TERMS).items()}
 
 
@@ -252,7 +252,7 @@ def test_an_empty_fleet():
 
 some = st.lists(st.sampled_from("xyz"), min_size=1, max_size=2, unique=True).map(tuple)
 workers = st.builds(
-    Seen,
+    WorkerFacts,
     name=st.just(""),
     runtimes=some,
     queues=some,
@@ -274,7 +274,7 @@ fleets = st.lists(workers, max_size=12).map(
 )
 
 
-def could_do(one: Seen, work: tuple[str, str, tuple[str, str] | None]) -> bool:
+def could_do(one: WorkerFacts, work: tuple[str, str, tuple[str, str] | None]) -> bool:
     queue, runtime, label = work
     return (
         queue in one.queues
@@ -287,7 +287,7 @@ LABELS = [None, *product("kl", "12")]
 ALL_WORK = list(product("xyz", "xyz", LABELS))
 
 
-def able_ones(fleet: list[Seen]) -> list[Seen]:
+def able_ones(fleet: list[WorkerFacts]) -> list[WorkerFacts]:
     """By the words of the contract: those whom nothing but failures could keep from work."""
     spotless = [replace(one, consecutive_failures=0, failures=0) for one in fleet]
     able = {one.name for one in spotless if one.state == "active" and judge(one, TERMS).health != "unhealthy"}
@@ -324,7 +324,7 @@ def test_the_floor_spares_only_whom_it_must(fleet):
         assert full, "it could have been made unhealthy"
 
 
-def is_full(doing: list[Seen], verdicts: dict[str, Verdict]) -> bool:
+def is_full(doing: list[WorkerFacts], verdicts: dict[str, Verdict]) -> bool:
     out = sum(verdicts[one.name].health == "unhealthy" for one in doing)
     return out + 1 > len(doing) // 2
 

@@ -43,7 +43,7 @@ def test_a_view_is_described_by_its_own_fields(described, view):
 @pytest.mark.parametrize(
     "body",
     [
-        *(one for one in types_of(requests, requests.ByPeople) if one is not requests.ByPeople),
+        *(one for one in types_of(requests, requests.PersonBody) if one is not requests.PersonBody),
         *(wire.Submission, wire.Registration, wire.LeaseRequest, wire.Reports, wire.Release, wire.Heartbeat),
         wire.EndedLife,
     ],

@@ -91,7 +91,7 @@ def failure_of(error: BaseException, assign, *, speaks: bool):
     outcome = outcome_of(error)
     failure = classify(outcome.facts)
     assert counts_against_worker(outcome, assign("python", {})) is speaks
-    assert blame.speaks_of_worker(failure, runtime="python", dependency=None) is speaks
+    assert blame.is_fault_of_worker(failure, runtime="python", dependency=None) is speaks
     return failure.failure_class, failure.reason
 
 
@@ -112,7 +112,7 @@ def test_urllibs_answer(run, assign, register, callee, status, verdict):
     assert (facts.status_code, facts.retry_after, facts.dependency) == (status, 9.0, callee.host)
     assert (classify(facts).failure_class, classify(facts).reason) == verdict
     assert not counts_against_worker(outcome, assign("python", {}))
-    assert not blame.speaks_of_worker(classify(facts), runtime="python", dependency=None)
+    assert not blame.is_fault_of_worker(classify(facts), runtime="python", dependency=None)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def _wrong_inputs(
         for problem in problems:
             draft.findings.add((*draft.paths[index], "input"), problem)
     try:
-        draft.findings.refuse()
+        draft.findings.raise_if_any()
     except InvalidDefinition as error:
         return error.findings
     return ()

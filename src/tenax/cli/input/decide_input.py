@@ -104,7 +104,7 @@ def _resolved(source: Source, path: tuple[str, ...]) -> Policy:
 
 def _refuse(findings: Findings, source: Source) -> None:
     try:
-        findings.refuse()
+        findings.raise_if_any()
     except InvalidDefinition as error:
         raise _of_policy(error, source.filename) from None
 

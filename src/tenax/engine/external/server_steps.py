@@ -17,7 +17,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
 from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_child
-from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
+from tenax.engine.graph.template_scope import load_missing_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
 from tenax.engine.slices import TimeSlice
@@ -166,7 +166,7 @@ class _Batch:
             for name in self.plans[item.plan_id].steps[item.step].reads
         }
         found = await load_results(self.tx, self.journal, sorted(keys)) if keys else {}
-        await know_inputs(self.tx, self.executions.values())
+        await load_missing_inputs(self.tx, self.executions.values())
         self.steps = {
             id_: {name: step_scope(row) for name, row in rows.items()} for id_, rows in found.items()
         }

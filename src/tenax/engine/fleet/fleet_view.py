@@ -17,7 +17,7 @@ from tenax.engine.fleet.workers import is_outdated
 from tenax.engine.notifier import WorkerEffects
 from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
-from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Offer
+from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Abilities, Offer
 from tenax.store.connect import Connection
 from tenax.store.fleet import workers
 from tenax.store.fleet.workers import RunTally, WorkerStanding
@@ -41,7 +41,7 @@ class Fleet:
     def offer(self, number: int, request: LeaseRequest) -> Offer | None:
         """Returns what a request can be given now, or None if it can be given nothing. Unknown workers count as
         healthy."""
-        able = Able(frozenset(request.queues), frozenset(request.runtimes), request.labels)
+        able = Abilities(frozenset(request.queues), frozenset(request.runtimes), request.labels)
         known = self._known.get(request.worker)
         if self._rests.is_resting(request.worker):
             return None

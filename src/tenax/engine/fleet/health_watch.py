@@ -23,8 +23,8 @@ from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
     HealthTest,
-    Seen,
     Verdict,
+    WorkerFacts,
     health_tests,
     judge_fleet,
     may_be_spared,
@@ -57,7 +57,9 @@ def terms_of(settings: Settings) -> HealthTerms:
     )
 
 
-def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]] | None = None) -> Seen:
+def facts_of(
+    row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]] | None = None
+) -> WorkerFacts:
     """Returns a worker as it is judged. `asked` are the labels that work asks for: other labels do not make a worker
     irreplaceable."""
     report = row.reported or {}
@@ -69,7 +71,7 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
     if status == "degraded" and report.get("consecutive_failures", 0) >= terms.degraded_failures:
         status = None
     labels = row.labels if asked is None else {k: v for k, v in row.labels.items() if (k, v) in asked}
-    return Seen(
+    return WorkerFacts(
         name=row.name,
         runtimes=tuple(row.runtimes),
         queues=tuple(row.queues),
@@ -94,7 +96,7 @@ class _FleetLook:
     """The fleet at one moment, with the verdicts on it."""
 
     rows: Sequence[WorkerRow]
-    fleet: Mapping[str, Seen]
+    fleet: Mapping[str, WorkerFacts]
     verdicts: Mapping[str, Verdict]
 
     def is_spared(self, row: WorkerRow) -> bool:
@@ -128,14 +130,14 @@ class HealthWatch:
                 await workers.clear_workers(tx, [row.name for row in back])
             rows = [_recovered(row) if row in back else row for row in rows]
             rows = await self._end_streaks(tx, rows)
-            fleet = self._with_lasting_depth([seen_of(row, terms, self._asked) for row in rows])
+            fleet = self._with_lasting_depth([facts_of(row, terms, self._asked) for row in rows])
             verdicts = judge_fleet(list(fleet.values()), terms)
             seen = _FleetLook(rows, fleet, verdicts)
             changed = await self._write(tx, seen)
             moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
         return changed + moved
 
-    def _with_lasting_depth(self, fleet: Sequence[Seen]) -> dict[str, Seen]:
+    def _with_lasting_depth(self, fleet: Sequence[WorkerFacts]) -> dict[str, WorkerFacts]:
         """Limits the depth of each worker to items that it had at the last look too. A worker that leases while it
         reports holds twice its slots for a moment, which must not count against it."""
         before, self._depths = self._depths, {seen.name: seen.queue_depth for seen in fleet}
@@ -150,7 +152,7 @@ class HealthWatch:
         """Clears streaks that are over, so that the counts end together with their verdicts. Returns
         the updated rows."""
         terms = terms_of(self._context.settings)
-        over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
+        over = [row.name for row in rows if streak_is_over(facts_of(row, terms), terms)]
         if over:
             await workers.end_streaks(tx, over)
         return [replace(row, streak=0) if row.name in over else row for row in rows]

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from msgspec import structs
 
 from tenax.engine.context import EngineContext
-from tenax.engine.fleet.health_watch import seen_of, terms_of
+from tenax.engine.fleet.health_watch import facts_of, terms_of
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
 from tenax.model.events.data import OperatorData
@@ -147,7 +147,7 @@ async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
         leases, leases_total = await workers.list_leases(tx, name, LEASES_SHOWN)
         events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
     terms = terms_of(context.settings)
-    table = health_tests(seen_of(rows[0], terms), terms)
+    table = health_tests(facts_of(rows[0], terms), terms)
     return WorkerInFull(
         **structs.asdict(_shown(context, rows[0])),
         columns=[
@@ -168,7 +168,7 @@ async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
 
 def _shown(context: EngineContext, row: WorkerRow) -> Worker:
     terms = terms_of(context.settings)
-    seen = seen_of(row, terms)
+    seen = facts_of(row, terms)
     values: dict[str, Any] = {column.name: column.value for column in health_tests(seen, terms)}
     gone = row.state == "gone"
     return Worker(

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
-from tenax.engine.graph.template_scope import know_inputs, load_results, scope_of
+from tenax.engine.graph.template_scope import load_missing_inputs, load_results, scope_of
 from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -147,7 +147,7 @@ async def render_results(tx: Connection, journal: Journal, updates: Sequence[Exe
         for name in (update.plan.outputs_read if update.plan.outputs is not None else update.plan.results)
     ]
     results = await load_results(tx, journal, wanted) if wanted else {}
-    await know_inputs(tx, [update.row for update in updates if update.plan.outputs is not None])
+    await load_missing_inputs(tx, [update.row for update in updates if update.plan.outputs is not None])
     time_slice = TimeSlice()
     for update in updates:
         if time_slice.is_over:

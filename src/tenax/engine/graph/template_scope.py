@@ -22,11 +22,11 @@ async def scope_for(
     """Builds the scope of the values that are computed once for a step: its `when`, its list, its value."""
     keys = [(row.id, name) for name in reads]
     results = (await load_results(tx, journal, keys)).get(row.id, {}) if keys else {}
-    await know_inputs(tx, [row])
+    await load_missing_inputs(tx, [row])
     return scope_of(row, results.values())
 
 
-async def know_inputs(tx: Connection, rows: Iterable[ExecutionRow]) -> None:
+async def load_missing_inputs(tx: Connection, rows: Iterable[ExecutionRow]) -> None:
     """Loads the inputs of the executions that lack them."""
     unknown = [row for row in rows if row.input is None]
     found = await load_inputs(tx, [row.id for row in unknown]) if unknown else {}

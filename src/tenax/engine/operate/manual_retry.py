@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.start_execution import Start
-from tenax.engine.graph.template_scope import know_inputs
+from tenax.engine.graph.template_scope import load_missing_inputs
 from tenax.engine.slices import TimeSlice
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
@@ -91,7 +91,7 @@ async def retry_anew(
         if from_failed and row.state == "completed":
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
         plan = await context.plans.one(tx, row.plan_id)
-        await know_inputs(tx, [row])
+        await load_missing_inputs(tx, [row])
         carried: list[StepRow] = []
         if from_failed:
             ended = await ended_steps(tx, execution_id, most=0)

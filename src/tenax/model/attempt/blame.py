@@ -18,7 +18,7 @@ _DEADLINES = frozenset({"execution_deadline", "until_limit", "wait_deadline", "c
 """Reasons of timeouts that concern more than one attempt on one worker."""
 
 
-def speaks_of_worker(failure: Failure, *, runtime: str, dependency: str | None) -> bool:
+def is_fault_of_worker(failure: Failure, *, runtime: str, dependency: str | None) -> bool:
     """Returns whether a failure counts against the worker that ran the attempt. `dependency` is the one that the step names."""
     match failure.failure_class:
         case "worker_lost":

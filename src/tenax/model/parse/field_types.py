@@ -8,7 +8,7 @@ from typing import Any
 
 from tenax.model.durations import parse_duration
 from tenax.model.names import MAX_NAME, name_fault
-from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadWritten, Written, faults
+from tenax.model.parse.shape import JsonSchema, Mismatch, ValueReader, Written, WrittenValueReader, faults
 from tenax.model.source.findings import shorten
 
 _NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs; write it out"
@@ -78,7 +78,7 @@ def duration(value: Any) -> float:
     return seconds
 
 
-def whole(least: int, most: int) -> Read:
+def whole(least: int, most: int) -> ValueReader:
     def read(value: Any) -> int:
         refuse_template(value)
         if not is_whole(value):
@@ -87,12 +87,14 @@ def whole(least: int, most: int) -> Read:
             raise ValueError(f"must be from {least} to {most}, found {value}")
         return int(value)
 
-    return Read(read, {"type": "integer", "minimum": least, "maximum": most})
+    return ValueReader(read, {"type": "integer", "minimum": least, "maximum": most})
 
 
-def or_template(read: Callable[[Any], Any], schema: JsonSchema) -> Read:
+def or_template(read: Callable[[Any], Any], schema: JsonSchema) -> ValueReader:
     """Makes a type for a value, or for a template that gives the value."""
-    return Read(lambda value: value if is_template(value) else read(value), {"anyOf": [schema, TEMPLATE]})
+    return ValueReader(
+        lambda value: value if is_template(value) else read(value), {"anyOf": [schema, TEMPLATE]}
+    )
 
 
 def as_written(value: Any, written: str | None) -> Any:
@@ -115,7 +117,7 @@ def _text_mapping(value: Any, written: Written) -> dict[str, str]:
 
 def text_mapping(
     fault: Callable[[str, str], str | None], key: JsonSchema, value: JsonSchema | None = None
-) -> ReadWritten:
+) -> WrittenValueReader:
     """Makes a type for a mapping of text to text. `fault` returns what is wrong with a key and its value, or None."""
 
     def read(given: Any, written: Written) -> dict[str, str]:
@@ -126,10 +128,10 @@ def text_mapping(
         return texts
 
     values = {**WRITTEN_SCHEMA, **(value or {})}
-    return ReadWritten(read, {"type": "object", "propertyNames": key, "additionalProperties": values})
+    return WrittenValueReader(read, {"type": "object", "propertyNames": key, "additionalProperties": values})
 
 
-def matching(pattern: re.Pattern[str], message: str, schema: JsonSchema) -> Read:
+def matching(pattern: re.Pattern[str], message: str, schema: JsonSchema) -> ValueReader:
     """Makes a type for text that matches a pattern. Templates are refused. `message` follows the text in an error."""
 
     def read(value: Any) -> str:
@@ -139,20 +141,20 @@ def matching(pattern: re.Pattern[str], message: str, schema: JsonSchema) -> Read
             raise ValueError(f"`{shorten(given)}` {message}")
         return given
 
-    return Read(read, schema)
+    return ValueReader(read, schema)
 
 
-TEXT = Read(text, TEXT_SCHEMA)
-NAME = Read(name, NAME_SCHEMA)
-FLAG = Read(flag, {"type": "boolean"})
-MAPPING = Read(mapping, {"type": "object"})
-ANY = Read(lambda value: value, {})
-LABEL = ReadWritten(_label, {"anyOf": [TEXT_SCHEMA, {"type": "number"}]})
-TEXT_MAPPING = ReadWritten(_text_mapping, {"type": "object", "additionalProperties": WRITTEN_SCHEMA})
+TEXT = ValueReader(text, TEXT_SCHEMA)
+NAME = ValueReader(name, NAME_SCHEMA)
+FLAG = ValueReader(flag, {"type": "boolean"})
+MAPPING = ValueReader(mapping, {"type": "object"})
+ANY = ValueReader(lambda value: value, {})
+LABEL = WrittenValueReader(_label, {"anyOf": [TEXT_SCHEMA, {"type": "number"}]})
+TEXT_MAPPING = WrittenValueReader(_text_mapping, {"type": "object", "additionalProperties": WRITTEN_SCHEMA})
 DURATION_SCHEMA: JsonSchema = {
     "anyOf": [
         {"type": "number", "exclusiveMinimum": 0},
         {"type": "string", "pattern": DURATION_PATTERN, **_NOT_ZERO},
     ]
 }
-DURATION = Read(duration, DURATION_SCHEMA)
+DURATION = ValueReader(duration, DURATION_SCHEMA)

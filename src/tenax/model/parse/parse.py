@@ -46,7 +46,7 @@ class Draft:
 
     def accept(self) -> Workflow:
         """Returns the workflow if nothing is wrong. Otherwise raises InvalidDefinition with all findings."""
-        self.findings.refuse()
+        self.findings.raise_if_any()
         return self.workflow
 
 
@@ -63,7 +63,7 @@ def draft_workflow(
     findings = Findings(source)
     if not isinstance(source.data, dict):
         findings.add((), "a definition is a mapping with at least `name` and `workflow`")
-        findings.refuse()
+        findings.raise_if_any()
     data: dict[str, Any] = source.data if isinstance(source.data, dict) else {}
     top, wrong = read_mapping(WorkflowFile, data, (), findings)
     defaults = read_defaults(top.given().get("defaults", {}), findings)

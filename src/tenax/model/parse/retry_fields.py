@@ -18,13 +18,13 @@ from tenax.model.definition.vary import override_text
 from tenax.model.durations import parse_duration
 from tenax.model.parse.field_types import DURATION_PATTERN, FLAG, TEXT_SCHEMA, is_number, is_whole
 from tenax.model.parse.shape import (
+    DeferredReader,
     JsonSchema,
+    KeysRule,
     Mismatch,
-    Read,
-    ReadApart,
     Shape,
-    Short,
-    Together,
+    ShortForms,
+    ValueReader,
     any_of,
     declare,
     faults,
@@ -51,7 +51,7 @@ _LARGEST_COUNT = 1_000_000_000
 _LARGEST_NUMBER = sys.float_info.max
 
 
-def _count(least: int, too_small: str, *, unlimited: bool = False, why_limited: str = "") -> Read:
+def _count(least: int, too_small: str, *, unlimited: bool = False, why_limited: str = "") -> ValueReader:
     """Makes a type for a whole number, or None for `unlimited`. `why_limited` explains an error where `unlimited` is refused."""
     wanted = f"a whole number from {least} to {_LARGEST_COUNT:,}" + (", or unlimited" if unlimited else "")
     schema: JsonSchema = {"type": "integer", "minimum": least, "maximum": _LARGEST_COUNT}
@@ -67,7 +67,7 @@ def _count(least: int, too_small: str, *, unlimited: bool = False, why_limited: 
             raise ValueError(too_small.format(max(value, -_LARGEST_COUNT)))
         return int(value)
 
-    return Read(read, {"anyOf": [schema, {"const": "unlimited"}]} if unlimited else schema)
+    return ValueReader(read, {"anyOf": [schema, {"const": "unlimited"}]} if unlimited else schema)
 
 
 def _condition(value: Any) -> str:
@@ -107,8 +107,8 @@ def _in_range(value: Any, least: float, most: float, message: str) -> float:
     return float(value)
 
 
-def _number(least: float, message: str) -> Read:
-    return Read(
+def _number(least: float, message: str) -> ValueReader:
+    return ValueReader(
         lambda value: _in_range(value, least, _LARGEST_NUMBER, message), {"type": "number", "minimum": least}
     )
 
@@ -124,7 +124,7 @@ def _name(item: Any, *, retried: bool) -> str:
     return item
 
 
-def _names(*, retried: bool = False, least: int = 0) -> Read:
+def _names(*, retried: bool = False, least: int = 0) -> ValueReader:
     known = [name for name in known_names() if not retried or name not in NEVER_RETRIED]
     item: JsonSchema = {"anyOf": [{"enum": known}, {"type": "string", "pattern": _REASON}]}
 
@@ -145,7 +145,7 @@ def _names(*, retried: bool = False, least: int = 0) -> Read:
             raise faults(wrong)
         return names
 
-    return Read(read, {"anyOf": [*item["anyOf"], {"type": "array", "items": item, "minItems": least}]})
+    return ValueReader(read, {"anyOf": [*item["anyOf"], {"type": "array", "items": item, "minItems": least}]})
 
 
 def _nearest_reason(name: str) -> str:
@@ -167,13 +167,13 @@ def _entry(value: Any) -> str:
         raise ValueError("an entry of vary must be plain JSON of finite numbers") from None
 
 
-def _listed(wanted: str) -> Short:
+def _listed(wanted: str) -> ShortForms:
     def expand(value: Any) -> list[Any]:
         if not isinstance(value, list | tuple):
             raise Mismatch(wanted)
         return list(value)
 
-    return Short(expand)
+    return ShortForms(expand)
 
 
 def _rule(value: Any) -> Any:
@@ -184,7 +184,7 @@ def _rule(value: Any) -> Any:
     return value
 
 
-_CONDITION = Read(_condition, TEXT_SCHEMA)
+_CONDITION = ValueReader(_condition, TEXT_SCHEMA)
 _FROM_ZERO = _count(0, "it cannot be negative; write 0 for none")
 _MAX_ATTEMPTS = _count(
     1,
@@ -197,7 +197,7 @@ _RULE_ATTEMPTS = _count(
     "max_attempts {} can never be reached; write retry: false in the rule for no retry",
     why_limited="leave max_attempts out of the rule: then only the policy's own limit binds",
 )
-_DURATION = Read(
+_DURATION = ValueReader(
     parse_duration,
     {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": DURATION_PATTERN}]},
 )
@@ -215,7 +215,7 @@ class DelayFields(Shape):
 
     backoff: Any = declare(
         f"the curve: {', '.join(f'`{name}`' for name in _BACKOFFS)}",
-        Read(_backoff, {"enum": list(_BACKOFFS)}),
+        ValueReader(_backoff, {"enum": list(_BACKOFFS)}),
     )
     initial_delay: Any = declare("the delay before the second attempt", _DURATION)
     backoff_multiplier: Any = declare(
@@ -228,7 +228,7 @@ class DelayFields(Shape):
     )
     jitter: Any = declare(
         "the random part of the delay: `false` or 0 for none, a factor from 0 to 1, `full`, `equal`, or `true` for 0.5. See [jitter](#jitter)",
-        Read(_jitter, _JITTER),
+        ValueReader(_jitter, _JITTER),
     )
     honor_retry_after: Any = declare(
         "the next attempt starts no earlier than the callee's `Retry-After` asks", FLAG
@@ -239,7 +239,7 @@ class DelayFields(Shape):
     )
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         known = [name for name in _ORDER if name in cls.model_fields and name not in LATER_RETRY_FIELDS]
         return f"unknown key {key!r}{suggest_or_list(str(key), known)}"
 
@@ -247,14 +247,14 @@ class DelayFields(Shape):
 class RuleFields(DelayFields):
     """Declares a rule, which replaces fields of the policy for certain failures."""
 
-    together: ClassVar[tuple[Together, ...]] = (
+    together: ClassVar[tuple[KeysRule, ...]] = (
         any_of("on", "when", "a rule needs `on` (classes or reasons) or `when` (a condition)"),
-        Together(
+        KeysRule(
             lambda data: "on" in data and "when" in data,
             "a rule takes `on` or `when`, not both; test failure.class within the condition",
             {"not": {"required": ["on", "when"]}},
         ),
-        Together(
+        KeysRule(
             lambda data: not any(key not in ("on", "when") for key in data),
             f"the rule changes nothing; give it any of retry, max_attempts, {', '.join(DelayFields.key_names())}",
             {"minProperties": 2},
@@ -267,8 +267,12 @@ class RuleFields(DelayFields):
     max_attempts: Any = declare("counts only the attempts that ended in this rule", _RULE_ATTEMPTS)
 
     @classmethod
-    def refuse(cls, key: str) -> str:
-        return f"a rule cannot have {key} of its own" if key in ("rules", "vary") else super().refuse(key)
+    def unknown_key_message(cls, key: str) -> str:
+        return (
+            f"a rule cannot have {key} of its own"
+            if key in ("rules", "vary")
+            else super().unknown_key_message(key)
+        )
 
 
 class RetryFields(DelayFields):
@@ -293,7 +297,7 @@ class RetryFields(DelayFields):
         "classes or reasons that are not retried. `never_on` beats `retry_on`, and a reason beats a class",
         _names(),
     )
-    rules: list[Annotated[RuleFields, Short(_rule)]] = declare(
+    rules: list[Annotated[RuleFields, ShortForms(_rule)]] = declare(
         "another policy for certain failures. See [rules](#rules)", _listed("a list of mappings")
     )
     infra_attempts: Any = declare(
@@ -306,16 +310,16 @@ class RetryFields(DelayFields):
     max_snoozes: Any = declare(
         "how often a handler may snooze. One more snooze counts as a transient failure", _FROM_ZERO
     )
-    vary: list[Annotated[str, Read(_entry, {"type": "object"})]] = declare(
+    vary: list[Annotated[str, ValueReader(_entry, {"type": "object"})]] = declare(
         "other values for the step's own keys in later attempts. See [vary](#vary)",
         _listed("a list of mappings, one for each attempt"),
     )
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         if key in LATER_RETRY_FIELDS:
             return f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}"
-        return super().refuse(key)
+        return super().unknown_key_message(key)
 
 
 class DecidedFields(RetryFields):
@@ -345,9 +349,9 @@ def _expand(value: Any) -> Any:
 
 Retry = Annotated[
     RetryFields | None,
-    Short(_expand, {"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}),
+    ShortForms(_expand, {"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}),
 ]
-RETRY = ReadApart(lambda value: value, lambda: Retry)
+RETRY = DeferredReader(lambda value: value, lambda: Retry)
 """The key `retry`, which `parse_retry` reads."""
 
 
@@ -371,7 +375,7 @@ def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch |
     if wrong or odd:
         keyed = isinstance(value, Mapping)
         return None, [
-            *(((*path, key), shape.refuse(key)) for key in odd),
+            *(((*path, key), shape.unknown_key_message(key)) for key in odd),
             *(((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong),
         ]
     patch = found.given()

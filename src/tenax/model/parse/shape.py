@@ -41,7 +41,7 @@ class Mismatch(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Instead:
+class _StandIn:
     """Says why a key is required, and gives the value that replaces a missing or wrong one, so that the rest can be checked."""
 
     needed: str | None
@@ -66,11 +66,11 @@ def declare(
     """
     default = default if needed is None else _REQUIRED
     info: FieldInfo = Field(default, description=says, alias=alias, json_schema_extra=extra)
-    info.metadata = [*types, *([_Instead(needed, stand_in)] if stand_in is not _REQUIRED else [])]
+    info.metadata = [*types, *([_StandIn(needed, stand_in)] if stand_in is not _REQUIRED else [])]
     return info
 
 
-class Read:
+class ValueReader:
     """Is the type of a key: a function that reads the value or raises ValueError, and the JSON Schema of the value."""
 
     def __init__(self, read: Callable[[Any], Any], schema: JsonSchema) -> None:
@@ -84,7 +84,7 @@ class Read:
         return copy.deepcopy(self.schema)
 
 
-class ReadApart(Read):
+class DeferredReader(ValueReader):
     """Is the type of a value that another module reads in full. `declared` returns the type for the JSON Schema."""
 
     def __init__(self, read: Callable[[Any], Any], declared: Callable[[], Any]) -> None:
@@ -96,7 +96,7 @@ class ReadApart(Read):
         return handler(core_schema.nullable_schema(TypeAdapter(self.declared()).core_schema))
 
 
-class ReadWritten(Read):
+class WrittenValueReader(ValueReader):
     """Is the type of a value that may hold numbers. Its reader gets the numbers as they were written."""
 
     def __init__(self, read: Callable[[Any, Written], Any], schema: JsonSchema) -> None:
@@ -115,7 +115,7 @@ Written = Callable[..., str | None]
 """Returns the number at a key path below the value, as it was written."""
 
 
-class Short:
+class ShortForms:
     """Adds short forms to a type. `expand` returns the long form, so a mistake in any form is one error."""
 
     def __init__(self, expand: Callable[[Any], Any], *forms: JsonSchema) -> None:
@@ -130,7 +130,7 @@ class Short:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class KeysRule:
     """Is a rule about several keys of one mapping."""
 
     is_broken: Callable[[Mapping[str, Any]], bool]
@@ -140,8 +140,8 @@ class Together:
     """The key that an error names. If it is empty, the error names the mapping itself."""
 
 
-def exclusive(first: str, second: str) -> Together:
-    return Together(
+def exclusive(first: str, second: str) -> KeysRule:
+    return KeysRule(
         lambda data: first in data and second in data,
         f"`{first}` and `{second}` exclude each other: keep one",
         {"not": {"required": [first, second]}},
@@ -149,16 +149,16 @@ def exclusive(first: str, second: str) -> Together:
     )
 
 
-def any_of(first: str, second: str, message: str) -> Together:
-    return Together(
+def any_of(first: str, second: str, message: str) -> KeysRule:
+    return KeysRule(
         lambda data: first not in data and second not in data,
         message,
         {"anyOf": [{"required": [first]}, {"required": [second]}]},
     )
 
 
-def only_with(key: str, other: str, message: str) -> Together:
-    return Together(
+def only_with(key: str, other: str, message: str) -> KeysRule:
+    return KeysRule(
         lambda data: key in data and other not in data, message, {"dependentRequired": {key: [other]}}, (key,)
     )
 
@@ -174,7 +174,7 @@ def faults(found: Iterable[tuple[Path, ValueError, Any]]) -> ValidationError:
     )
 
 
-class _TogetherFault(ValueError):
+class _BrokenRule(ValueError):
     """Says that a rule about several keys is broken. Each key may be right by itself."""
 
 
@@ -185,7 +185,7 @@ class Shape(BaseModel):
 
     within: ClassVar[str] = ""
     """The place of the keys, in words that follow "unknown key"."""
-    together: ClassVar[tuple[Together, ...]] = ()
+    together: ClassVar[tuple[KeysRule, ...]] = ()
 
     @classmethod
     def key_names(cls) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Shape(BaseModel):
         return next((f for name, f in cls.model_fields.items() if (f.alias or name) == key), None)
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         """Returns the error message for an unknown key."""
         return f"unknown key `{shorten(key)}` {cls.within}{suggest(key, cls.key_names())}"
 
@@ -212,7 +212,7 @@ class Shape(BaseModel):
     ) -> ShapeType:
         context: Any = info.context
         rules = () if context.lenient or not isinstance(data, dict) else _rules_of(cls)
-        broken = [(rule.at, _TogetherFault(rule.message), data) for rule in rules if rule.is_broken(data)]
+        broken = [(rule.at, _BrokenRule(rule.message), data) for rule in rules if rule.is_broken(data)]
         if not broken:
             return handler(data)
         found = faults(broken)
@@ -240,7 +240,7 @@ def names_of(shape: type[Shape]) -> dict[str, str]:
 
 
 @cache
-def _rules_of(shape: type[Shape]) -> tuple[Together, ...]:
+def _rules_of(shape: type[Shape]) -> tuple[KeysRule, ...]:
     return tuple(rule for base in shape.__mro__ for rule in base.__dict__.get("together", ()))
 
 
@@ -295,10 +295,10 @@ def _fault(shape: type[Shape], line: Any, data: Any) -> Fault:
     message: str | Mismatch
     if kind == "missing":
         field = _owner(shape, path).field(path[-1])
-        why = next(extra.needed for extra in _instead(field))
+        why = next(extra.needed for extra in _stand_ins_of(field))
         message = f"`{path[-1]}` is missing: {why}"
     elif kind in ("extra_forbidden", "invalid_key"):
-        message = _owner(shape, path).refuse(path[-1])
+        message = _owner(shape, path).unknown_key_message(path[-1])
     elif kind == "value_error":
         error = line["ctx"]["error"]
         message = error if isinstance(error, Mismatch) else str(error)
@@ -322,8 +322,8 @@ def read_mapping(
     return found, {fault.key for fault in wrong}
 
 
-def _instead(field: FieldInfo | None) -> list[_Instead]:
-    return [extra for extra in (field.metadata if field is not None else ()) if isinstance(extra, _Instead)]
+def _stand_ins_of(field: FieldInfo | None) -> list[_StandIn]:
+    return [extra for extra in (field.metadata if field is not None else ()) if isinstance(extra, _StandIn)]
 
 
 def _owner(shape: type[Shape], path: Path) -> type[Shape]:
@@ -373,7 +373,7 @@ def _mend(shape: type[Shape], data: dict[Any, Any], lines: list[Any], depth: int
         *above, last = line["loc"] or (None,)
         missing = (last,) if line["type"] == "missing" else ()
         path: Path = (*_present(data, tuple(above) if missing else line["loc"]), *missing)[:depth]
-        if not path or path in done or isinstance(line.get("ctx", {}).get("error"), _TogetherFault):
+        if not path or path in done or isinstance(line.get("ctx", {}).get("error"), _BrokenRule):
             continue
         done.add(path)
         holder: Any = data
@@ -381,7 +381,7 @@ def _mend(shape: type[Shape], data: dict[Any, Any], lines: list[Any], depth: int
             below = copy.copy(holder[key])
             holder[key] = below
             holder = below
-        stand_ins = [extra.stand_in for extra in _instead(_owner(shape, path).field(path[-1]))]
+        stand_ins = [extra.stand_in for extra in _stand_ins_of(_owner(shape, path).field(path[-1]))]
         if stand_ins and isinstance(holder, dict):
             holder[path[-1]] = copy.deepcopy(stand_ins[0])
         elif isinstance(holder, dict):

@@ -34,11 +34,11 @@ from tenax.model.parse.field_types import (
 from tenax.model.parse.retry_fields import RETRY
 from tenax.model.parse.shape import (
     JsonSchema,
+    KeysRule,
     Mismatch,
-    Read,
     Shape,
-    Short,
-    Together,
+    ShortForms,
+    ValueReader,
     declare,
     exclusive,
     faults,
@@ -107,7 +107,7 @@ class UntilKeys(Shape):
     )
     max_polls: int | None = declare(
         "how often the step may run again",
-        Read(
+        ValueReader(
             _max_polls,
             {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_POLLS}, {"const": "unlimited"}]},
         ),
@@ -139,7 +139,7 @@ _LIMIT_WORDS = "how many may run at once (with `key` and no `key_limit`: of each
 
 class ConcurrencyKeys(Shape):
     within = "in `concurrency`"
-    together: ClassVar[tuple[Together, ...]] = (
+    together: ClassVar[tuple[KeysRule, ...]] = (
         only_with("key_limit", "key", "`key_limit` is for each value of `key`, which is not there"),
     )
 
@@ -150,7 +150,7 @@ class ConcurrencyKeys(Shape):
     )
     key: str | None = declare(
         "a template. Items for which it gives the same text are counted together. It is evaluated when the step starts, for each item",
-        Read(_limit_key, TEMPLATE),
+        ValueReader(_limit_key, TEMPLATE),
     )
     key_limit: int | None = declare(
         "how many attempts of each key may run at once, beside the `limit` of all", _LIMIT
@@ -178,10 +178,12 @@ class OnFailureKeys(Shape):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
     within = "in `on_failure`"
-    together: ClassVar[tuple[Together, ...]] = (exclusive("value", "step"),)
+    together: ClassVar[tuple[KeysRule, ...]] = (exclusive("value", "step"),)
 
     value: Any = declare("the result of the step", ANY)
-    step: str | None = declare("the step that runs instead, and only then", Read(_plain_name, NAME_SCHEMA))
+    step: str | None = declare(
+        "the step that runs instead, and only then", ValueReader(_plain_name, NAME_SCHEMA)
+    )
 
 
 def _expand_on_failure(value: Any) -> Any:
@@ -197,7 +199,7 @@ class NextKeys(Shape):
     step: str = declare("the name of the step", TEXT, needed="write {step: NAME}", stand_in="unread")
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         if key == "when":
             return "`when` stands in the step itself, not in `next`"
         return f"unknown key `{shorten(key)}` in `next`: write {{step: NAME}}"
@@ -265,7 +267,7 @@ _FAN_OUT_ONLY = "`{}` is for the items of `for_each`, which this step does not h
 class StepKeys(Shape):
     """Declares the keys that every step may have."""
 
-    together: ClassVar[tuple[Together, ...]] = tuple(
+    together: ClassVar[tuple[KeysRule, ...]] = tuple(
         only_with(key, "for_each", _FAN_OUT_ONLY.format(key)) for key in ("parallelism", "tolerate")
     )
 
@@ -280,34 +282,35 @@ class StepKeys(Shape):
         needed=f"write one of {', '.join(STEP_TYPES)}",
         stand_in=None,
     )
-    needs: list[Annotated[str, Read(_step_name, NAME_SCHEMA)]] = declare(
-        "the steps that this step waits for: a name or a list", Short(_listed, NAME_SCHEMA), default=[]
+    needs: list[Annotated[str, ValueReader(_step_name, NAME_SCHEMA)]] = declare(
+        "the steps that this step waits for: a name or a list", ShortForms(_listed, NAME_SCHEMA), default=[]
     )
-    next: list[Annotated[NextKeys, Short(_expand_next, NAME_SCHEMA)]] = declare(
+    next: list[Annotated[NextKeys, ShortForms(_expand_next, NAME_SCHEMA)]] = declare(
         "the steps that wait for this step: names, or `{step: NAME}`",
-        Short(_listed, NAME_SCHEMA, _NEXT_FORM),
+        ShortForms(_listed, NAME_SCHEMA, _NEXT_FORM),
         default=[],
     )
     when: str | None = declare(
         "an expression. If it is false, the step is skipped",
-        Read(_when, {"anyOf": [TEXT_SCHEMA, {"type": "boolean"}]}),
+        ValueReader(_when, {"anyOf": [TEXT_SCHEMA, {"type": "boolean"}]}),
     )
     for_each: Any = declare(
         "a list, or a template that gives one. Each element becomes a work item",
-        Read(_for_each, {"anyOf": [{"type": "array"}, TEMPLATE]}),
+        ValueReader(_for_each, {"anyOf": [{"type": "array"}, TEMPLATE]}),
         stand_in=[],
     )
     parallelism: int = declare(
         "how many items of a [fan-out](#fan-out) run at once", whole(1, MOST_PARALLEL), default=1
     )
     tolerate: Tolerance | None = declare(
-        "how many items of a fan-out may fail: a number, or a share of all", Read(_tolerance, _TOLERANCE)
+        "how many items of a fan-out may fail: a number, or a share of all",
+        ValueReader(_tolerance, _TOLERANCE),
     )
     goal: bool = declare("makes the step a [goal](#the-graph)", FLAG, default=False)
     retry: Any = declare("the [retry policy](policy.md). Without one there is a single attempt", RETRY)
     on_failure: OnFailureKeys | None = declare(
         "[what replaces the step](#on_failure) after it has failed for good",
-        Short(_expand_on_failure, {"const": "continue"}),
+        ShortForms(_expand_on_failure, {"const": "continue"}),
     )
 
 
@@ -316,11 +319,11 @@ class PolledKeys(Shape):
 
     concurrency: ConcurrencyKeys | None = declare(
         "[how many attempts may run at once](#concurrency) in all executions",
-        Short(_expand_concurrency, _LIMIT.schema),
+        ShortForms(_expand_concurrency, _LIMIT.schema),
         AfterValidator(_reachable),
     )
     until: UntilKeys | None = declare(
         "repeats the step [until a condition holds](#until)",
-        Short(_expand_until, TEXT_SCHEMA),
+        ShortForms(_expand_until, TEXT_SCHEMA),
         stand_in={"condition": _DONE.condition},
     )

@@ -30,12 +30,12 @@ from tenax.model.parse.field_types import (
     text_mapping,
 )
 from tenax.model.parse.shape import (
+    KeysRule,
     Mismatch,
-    Read,
-    ReadWritten,
     Shape,
-    Together,
+    ValueReader,
     Written,
+    WrittenValueReader,
     any_of,
     declare,
     exclusive,
@@ -149,11 +149,11 @@ class AsyncKeys(Shape):
 
 class HttpRequest(OwnKeys):
     only_if_given = frozenset({"json_", "body"})
-    together: ClassVar[tuple[Together, ...]] = (exclusive("json", "body"),)
+    together: ClassVar[tuple[KeysRule, ...]] = (exclusive("json", "body"),)
 
     url: str = declare(
         "the address that is called: http:// or https://",
-        Read(_url, {"type": "string", "pattern": _WEB}),
+        ValueReader(_url, {"type": "string", "pattern": _WEB}),
         needed="an http step needs the address it calls",
         stand_in="http://unread",
     )
@@ -179,7 +179,9 @@ class HttpRequest(OwnKeys):
         default={},
     )
     json_: Any = declare("a body that is sent as JSON", ANY, alias="json")
-    body: str = declare("a body that is sent as this text", Read(_body, {"type": "string"}), default="")
+    body: str = declare(
+        "a body that is sent as this text", ValueReader(_body, {"type": "string"}), default=""
+    )
     follow_redirects: bool | str = declare(
         "whether the worker follows redirects", or_template(flag, {"type": "boolean"}), default=True
     )
@@ -216,7 +218,7 @@ def _command(value: Any, written: Written) -> str | list[str]:
 class ProcessKeys(OwnKeys):
     command: str | list[str] = declare(
         "the command: a list is run as it is, a text by `sh -c`",
-        ReadWritten(
+        WrittenValueReader(
             _command,
             {
                 "anyOf": [
@@ -262,13 +264,13 @@ def _args(value: Any) -> Any:
 class PythonKeys(OwnKeys):
     task: str = declare(
         "the function: `module:function`, or its registered name",
-        Read(_task, {"type": "string", "pattern": "^[^\\s{}:]+(:[^\\s{}:]+)?$"}),
+        ValueReader(_task, {"type": "string", "pattern": "^[^\\s{}:]+(:[^\\s{}:]+)?$"}),
         needed="a python step needs its function, as module:function or by its registered name",
         stand_in="unread",
     )
     args: Any = declare(
         "a mapping of keyword arguments, or a list of positional ones",
-        Read(_args, {"anyOf": [{"type": ["object", "array"]}, TEMPLATE]}),
+        ValueReader(_args, {"anyOf": [{"type": ["object", "array"]}, TEMPLATE]}),
         default={},
     )
 
@@ -281,7 +283,7 @@ def _time(value: Any) -> str:
 
 class SleepKeys(OwnKeys):
     only_if_given = frozenset({"for_", "at"})
-    together: ClassVar[tuple[Together, ...]] = (
+    together: ClassVar[tuple[KeysRule, ...]] = (
         any_of(
             "for",
             "at",
@@ -295,7 +297,7 @@ class SleepKeys(OwnKeys):
     )
     at: str | None = declare(
         "the time until which it sleeps, with its zone",
-        Read(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]}),
+        ValueReader(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]}),
     )
 
 
@@ -317,7 +319,7 @@ def _inputs(value: Any) -> Any:
 
 class ChildKeys(OwnKeys):
     only_if_given = frozenset({"workflow", "file"})
-    together: ClassVar[tuple[Together, ...]] = (
+    together: ClassVar[tuple[KeysRule, ...]] = (
         any_of(
             "workflow",
             "file",
@@ -344,7 +346,7 @@ class ChildKeys(OwnKeys):
     )
     input: Any = declare(
         "the inputs of the child: a mapping, or a template that gives one",
-        Read(_inputs, {"anyOf": [{"type": "object"}, TEMPLATE]}),
+        ValueReader(_inputs, {"anyOf": [{"type": "object"}, TEMPLATE]}),
         default={},
     )
 
@@ -360,7 +362,7 @@ OWN_KEYS: Mapping[StepType, type[OwnKeys]] = {
 SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {kind: own.key_names() for kind, own in OWN_KEYS.items()}
 
 
-def refuse_type(given: str, known: tuple[str, ...]) -> str:
+def unknown_type_message(given: str, known: tuple[str, ...]) -> str:
     """Returns the error message for an unknown type of step."""
     if given in LATER_TYPES:
         return f"the step type `{given}` {NOT_YET}"

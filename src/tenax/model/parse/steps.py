@@ -24,7 +24,7 @@ from tenax.model.parse.overrides import read_override
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.shape import read_mapping
 from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys
-from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, refuse_type
+from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, unknown_type_message
 from tenax.model.parse.workflow_file import (
     COMPENSATE_TYPES,
     COMPENSATIONS,
@@ -179,7 +179,9 @@ def _read_type(
             (*path, "type"), f"a compensation is an action for a worker: write one of {', '.join(known)}"
         )
     else:
-        findings.add((*path, "type"), refuse_type(given, known) if given.strip() else "must not be empty")
+        findings.add(
+            (*path, "type"), unknown_type_message(given, known) if given.strip() else "must not be empty"
+        )
     return None
 
 
@@ -189,13 +191,13 @@ def _refuse_unknown(value: Mapping[str, Any], path: Path, findings: Findings) ->
     known = () if later else (*STEP_KEYS, *keys_of_types(STEP_TYPES))
     for key in value:
         if key in LATER_STEP_KEYS if later else key not in known:
-            findings.add((*path, key), UntypedStep.refuse(key))
+            findings.add((*path, key), UntypedStep.unknown_key_message(key))
 
 
 def _refuse_unknown_in_compensate(value: Mapping[str, Any], path: Path, findings: Findings) -> None:
     for key in value:
         if key not in UntypedCompensation.known() or key == "async":
-            findings.add((*path, key), UntypedCompensation.refuse(key))
+            findings.add((*path, key), UntypedCompensation.unknown_key_message(key))
 
 
 def _read_on_failure(keys: OnFailureKeys | None, path: Path) -> tuple[OnFailure | None, Reference | None]:

@@ -18,7 +18,7 @@ from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
 from tenax.model.parse.retry_fields import RETRY, RetryFields
-from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadApart, Shape, declare
+from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
 from tenax.model.parse.step_types import (
     SPEC_KEYS,
@@ -52,7 +52,7 @@ class CompensationKeys(Shape):
     retry: Any = declare("the [retry policy](policy.md). Without one there is a single attempt", RETRY)
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         if key == "async":
             return "a compensation cannot be async: what undoes must have ended with its answer"
         if key in STEP_KEYS:
@@ -86,7 +86,8 @@ Compensation = Annotated[
 
 class CompensatedKeys(Shape):
     compensate: Any = declare(
-        "[what undoes the step](#compensate) if the execution fails", ReadApart(mapping, lambda: Compensation)
+        "[what undoes the step](#compensate) if the execution fails",
+        DeferredReader(mapping, lambda: Compensation),
     )
 
 
@@ -96,7 +97,7 @@ class TypedStep(StepKeys):
     own: ClassVar[type[OwnKeys]] = OwnKeys
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         kind = next(name for name, keys in STEPS.items() if keys is cls)
         refused = refused_keys(kind)
         owners = [other for other, keys in SPEC_KEYS.items() if key in keys]
@@ -185,7 +186,7 @@ class UntypedStep(WorkerStep):
     model_config = ConfigDict(extra="allow")
 
     @classmethod
-    def refuse(cls, key: str) -> str:
+    def unknown_key_message(cls, key: str) -> str:
         if key in LATER_STEP_KEYS:
             return f"`{key}` {NOT_YET}"
         return (
@@ -262,7 +263,7 @@ class WorkflowFile(Shape):
 
     name: str = declare(
         "its name: letters, digits, `_`, `-` and `.`",
-        Read(_workflow_name, {"type": "string", "pattern": f"^{WORKFLOW_NAME}$"}),
+        ValueReader(_workflow_name, {"type": "string", "pattern": f"^{WORKFLOW_NAME}$"}),
         needed="every workflow has a name (`name: nightly-sync`)",
         stand_in="unread",
     )
@@ -270,11 +271,11 @@ class WorkflowFile(Shape):
     description: str | None = declare("what it does, for people", TEXT)
     input: dict[str, Any] = declare(
         "the [inputs](#inputs) by name: each a JSON Schema, plus `required` and `default`",
-        Read(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MAX_INPUTS}),
+        ValueReader(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MAX_INPUTS}),
         default={},
     )
     defaults: Any = declare(
-        "values for the steps that do not set them", ReadApart(mapping, lambda: DefaultsKeys)
+        "values for the steps that do not set them", DeferredReader(mapping, lambda: DefaultsKeys)
     )
     deadline: float | None = declare("of the whole execution: then it fails, class `timeout`", DURATION)
     outputs: dict[str, Any] | None = declare(
@@ -282,7 +283,7 @@ class WorkflowFile(Shape):
     )
     workflow: list[Any] = declare(
         "the steps",
-        ReadApart(_steps, lambda: list[AnyStep]),
+        DeferredReader(_steps, lambda: list[AnyStep]),
         needed="the list of steps",
         stand_in=[None],
         extra={"minItems": 1},

@@ -174,13 +174,13 @@ class Findings:
             )
         )
         if len(self._found) >= MOST_FINDINGS:
-            self.refuse()
+            self.raise_if_any()
 
     def mismatch(self, wanted: str, found: Any, path: Path) -> None:
         """Reports a value of the wrong type."""
         self.add(path, describe_mismatch(wanted, found, self.source.written(path)))
 
-    def refuse(self) -> None:
+    def raise_if_any(self) -> None:
         """Raises the findings in the order of the file. Does nothing if there are none."""
         if not self._found:
             return

@@ -12,7 +12,7 @@ import yaml
 
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.source.findings import MOST_FINDINGS, Path, format_path, more_to_come, shorten
-from tenax.model.source.yaml_scalars import TEXT_TAG, read_scalar, refuse_tag
+from tenax.model.source.yaml_scalars import TEXT_TAG, read_scalar, unknown_tag_message
 
 MAX_BYTES = 8 * 1024 * 1024
 """The most bytes of the text, and of all texts in it after aliases are expanded."""
@@ -96,7 +96,7 @@ class Builder:
             assert frame is not None
             frame.merging = plain and text == "<<"
             if event.tag not in (None, TEXT_TAG, "!"):
-                self._find(node, refuse_tag(event.tag))
+                self._find(node, unknown_tag_message(event.tag))
         elif plain or event.tag is not None:
             try:
                 node.value = read_scalar(text, event.tag)
@@ -125,7 +125,7 @@ class Builder:
         else:
             node.value, node.children = [], []
         if event.tag is not None and event.tag not in _COLLECTION_TAGS:
-            self._find(node, refuse_tag(event.tag))
+            self._find(node, unknown_tag_message(event.tag))
             node.broken = True
         if event.anchor is not None:
             self._anchors.pop(event.anchor, None)

@@ -52,7 +52,7 @@ def read_scalar(text: str, tag: str | None) -> Any:
         return text
     types = _TAG_TYPES.get(tag)
     if types is None:
-        raise ValueError(refuse_tag(tag))
+        raise ValueError(unknown_tag_message(tag))
     value: Any = read_plain(text)
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
         raise ValueError(f"the tag `{short_tag(tag)}` does not fit this value")
@@ -113,7 +113,7 @@ def _too_large(text: str) -> str:
     return f'the number {shown} is too large; if it is meant as text, quote it ("{shown}")'
 
 
-def refuse_tag(tag: str) -> str:
+def unknown_tag_message(tag: str) -> str:
     return f"the tag `{short_tag(tag)}` is not allowed: a definition is plain data; leave the tag out"
 
 

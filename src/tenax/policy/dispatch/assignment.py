@@ -11,7 +11,7 @@ PROBE, HEALTHY, DEGRADED = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Able:
+class Abilities:
     """Says which work a worker is able to run."""
 
     queues: frozenset[str]
@@ -24,7 +24,7 @@ class Offer:
     """Offers the free slots of one lease request. The offer of a probe has one slot."""
 
     request_no: int
-    able: Able
+    able: Abilities
     worker: str
     slots: int
     depth: int
@@ -134,7 +134,7 @@ def _asked(candidate: Candidate) -> _Ask:
     return candidate.queue, candidate.runtime, labels, candidate.suspect
 
 
-def _is_able(able: Able, ask: _Ask) -> bool:
+def _is_able(able: Abilities, ask: _Ask) -> bool:
     queue, runtime, labels, _ = ask
     return queue in able.queues and runtime in able.runtimes and labels <= able.labels.items()
 

@@ -18,7 +18,7 @@ _Group = tuple[str | int, str, tuple[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WorkerFacts:
     """Holds the data that the server has of a worker, from its own observations and from the worker's reports."""
 
     name: str
@@ -65,7 +65,7 @@ class Verdict:
     """True if its failures would make the worker unhealthy, but too few other workers could do its work."""
 
 
-def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
+def health_tests(seen: WorkerFacts, terms: HealthTerms) -> tuple[HealthTest, ...]:
     """Returns the table for one worker. Of equally bad columns the first one is named."""
     return (
         _graded("heartbeat_age", seen.heartbeat_age, None, terms.unhealthy_silence),
@@ -88,7 +88,7 @@ def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
     )
 
 
-def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
+def streak_is_over(seen: WorkerFacts, terms: HealthTerms) -> bool:
     """Returns whether a streak of failures that made the worker degraded ends now, because its last failure is older than the window.
 
     The count of failures ends with the streak, so that the next failure is the first of a new one. A streak that made the worker unhealthy
@@ -98,12 +98,12 @@ def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
     return degraded and seen.last_failure_age is not None and seen.last_failure_age > terms.window
 
 
-def judge(seen: Seen, terms: HealthTerms) -> Verdict:
+def judge(seen: WorkerFacts, terms: HealthTerms) -> Verdict:
     """Judges one worker by its worst column, without the floor."""
     return _verdict(health_tests(seen, terms))
 
 
-def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]:
+def judge_fleet(fleet: Sequence[WorkerFacts], terms: HealthTerms) -> dict[str, Verdict]:
     """Judges all workers, by name.
 
     Failures make at most half of the workers that can do the same work unhealthy. Workers that are unhealthy already come first, then the
@@ -111,7 +111,7 @@ def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]
     """
     verdicts: dict[str, Verdict] = {}
     able: Counter[_Group] = Counter()
-    failing: list[Seen] = []
+    failing: list[WorkerFacts] = []
     for seen in fleet:
         table = health_tests(seen, terms)
         verdicts[seen.name] = verdict = _verdict(table)
@@ -129,7 +129,7 @@ def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]
     return verdicts
 
 
-def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verdict]) -> bool:
+def may_be_spared(seen: WorkerFacts, fleet: Iterable[WorkerFacts], verdicts: Mapping[str, Verdict]) -> bool:
     """Returns whether other workers can do everything that this one can do."""
     there = {
         group
@@ -154,12 +154,12 @@ def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy
     return HealthTest(name, value, degraded_at, unhealthy_at, health)
 
 
-def _streak(seen: Seen, terms: HealthTerms) -> HealthTest:
+def _streak(seen: WorkerFacts, terms: HealthTerms) -> HealthTest:
     failures = 0 if streak_is_over(seen, terms) else seen.consecutive_failures
     return _graded("consecutive_failures", failures, terms.degraded_failures, terms.unhealthy_failures)
 
 
-def _rate(seen: Seen, terms: HealthTerms) -> float | None:
+def _rate(seen: WorkerFacts, terms: HealthTerms) -> float | None:
     return seen.failures / seen.runs if seen.runs >= max(terms.min_runs, 1) else None
 
 
@@ -179,7 +179,7 @@ def _is_out_of_reach(table: Sequence[HealthTest]) -> bool:
     return any(column.health == "unhealthy" and column.name not in FAILURE_COLUMNS for column in table)
 
 
-def _groups(seen: Seen) -> Iterator[_Group]:
+def _groups(seen: WorkerFacts) -> Iterator[_Group]:
     """Returns the kinds of work that the worker can do. Enough workers must stay for each of them."""
     for runtime in set(seen.runtimes):
         if seen.serves is not None:
@@ -191,5 +191,5 @@ def _groups(seen: Seen) -> Iterator[_Group]:
                 yield queue, runtime, label
 
 
-def _worst_first(seen: Seen, terms: HealthTerms) -> tuple[bool, int, float, str]:
+def _worst_first(seen: WorkerFacts, terms: HealthTerms) -> tuple[bool, int, float, str]:
     return seen.health != "unhealthy", -seen.consecutive_failures, -(_rate(seen, terms) or 0.0), seen.name

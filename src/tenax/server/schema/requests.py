@@ -54,30 +54,30 @@ _log = structlog.get_logger("tenax.server")
 # -- sent by people
 
 
-class ByPeople(Struct, frozen=True, forbid_unknown_fields=True):
+class PersonBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Is a body that people send. An unknown key is a mistake here, but not in the body of a worker, which may be newer than the server."""
 
 
-class Batch(ByPeople, frozen=True):
+class Batch(PersonBody, frozen=True):
     """Starts several executions in one transaction: all of them or none."""
 
     submissions: Annotated[list[Submission], Meta(max_length=BATCH)]
 
 
-class Reason(ByPeople, frozen=True):
+class Reason(PersonBody, frozen=True):
     """Says why a person cancels, pauses, drains or resumes something."""
 
     reason: Text | None = None
 
 
-class Approval(ByPeople, frozen=True):
+class Approval(PersonBody, frozen=True):
     """Approves or rejects a waiting step, or one `item` of its fan-out."""
 
     reason: Text | None = None
     item: Item | None = None
 
 
-class Signal(ByPeople, frozen=True):
+class Signal(PersonBody, frozen=True):
     """Sends a signal. A signal with a `key` that was used before is the earlier signal, sent again."""
 
     name: Name
@@ -85,7 +85,7 @@ class Signal(ByPeople, frozen=True):
     key: Name | None = None
 
 
-class Workflow(ByPeople, frozen=True):
+class Workflow(PersonBody, frozen=True):
     """Stores a definition. `files` holds the definitions that its steps name with `file:`, by their paths from its folder."""
 
     source: Source
@@ -93,14 +93,14 @@ class Workflow(ByPeople, frozen=True):
     files: Files = msgspec.field(default_factory=dict)
 
 
-class Retry(ByPeople, frozen=True):
+class Retry(PersonBody, frozen=True):
     """Runs what waits for a retry now, or runs a finished execution again. With `from_failed` the steps that succeeded are not run again."""
 
     from_failed: bool = False
     reason: Text | None = None
 
 
-class Limits(ByPeople, frozen=True):
+class Limits(PersonBody, frozen=True):
     """Sets all limits of a queue. A limit that is absent or null is removed."""
 
     concurrency: Annotated[Limit, Meta(description="How many items may run at once.")] | None = None
@@ -120,7 +120,7 @@ class Limits(ByPeople, frozen=True):
     reason: Text | None = None
 
 
-class TokenWanted(ByPeople, frozen=True):
+class TokenWanted(PersonBody, frozen=True):
     """Asks for a new token."""
 
     name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=PLAIN)]
@@ -210,28 +210,28 @@ def _fit_group(group: Reports, number: int) -> Reports:
         check_lengths(group)
     except ValueError as error:
         raise Misfit(str(error), number) from None
-    tokens, outcomes = _tokens(group.token, number, "token"), [_bent(one) for one in group.outcome]
+    tokens, outcomes = _tokens(group.token, number, "token"), [_clamped(one) for one in group.outcome]
     return structs.replace(group, token=list(tokens), outcome=outcomes)
 
 
-def _bent(outcome: Outcome) -> Outcome:
+def _clamped(outcome: Outcome) -> Outcome:
     """Returns the outcome with its numbers clamped to their bounds. Most outcomes are returned unchanged."""
     if outcome.after is None and outcome.usage is None and outcome.facts is None:
         return outcome
     after = None if outcome.after is None else _seconds(outcome.after)
     return structs.replace(
-        outcome, after=after, usage=_bent_usage(outcome.usage), facts=_bent_facts(outcome.facts)
+        outcome, after=after, usage=_clamped_usage(outcome.usage), facts=_clamped_facts(outcome.facts)
     )
 
 
-def _bent_usage(usage: Usage | None) -> Usage | None:
+def _clamped_usage(usage: Usage | None) -> Usage | None:
     if usage is None:
         return None
     cost = None if usage.cost_usd is None else bounded_cost(usage.cost_usd)
     return Usage(cost, None if usage.tokens is None else bounded_tokens(usage.tokens))
 
 
-def _bent_facts(facts: Facts | None) -> Facts | None:
+def _clamped_facts(facts: Facts | None) -> Facts | None:
     if facts is None or facts.retry_after is None:
         return facts
     return structs.replace(facts, retry_after=_seconds(facts.retry_after))
@@ -251,7 +251,7 @@ def _fit_heartbeat(sent: Heartbeat) -> Heartbeat:
         tuple(_tokens(sent.lost_grants, "lost_grants")),
         sent.leaving,
         _life(sent.life),
-        _bent_health(sent.health),
+        _clamped_health(sent.health),
     )
 
 
@@ -261,7 +261,7 @@ def _held(holding: tuple[Held, ...]) -> tuple[Held, ...]:
     return tuple(Held(one.item_id, _token(one.token, "holding", n, "token")) for n, one in enumerate(holding))
 
 
-def _bent_health(health: HealthReport | None) -> HealthReport | None:
+def _clamped_health(health: HealthReport | None) -> HealthReport | None:
     if health is None:
         return None
     return replace(

@@ -172,9 +172,9 @@ def _worker_settings(
     server: str | None,
     token: str | None,
 ) -> Settings:
-    from tenax.settings.aside import load_settings_aside
+    from tenax.settings.load_in_child import load_settings_in_child
 
-    return load_settings_aside(
+    return load_settings_in_child(
         {
             "slots": slots,
             "queues": queues or None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tenax.settings.model import Settings
 
 
-def load_settings_aside(flags: Mapping[str, Any]) -> Settings:
+def load_settings_in_child(flags: Mapping[str, Any]) -> Settings:
     """Returns what `load_settings` returns, as plain values of the same names. Raises the same errors.
 
     Call it before the process starts a thread.
