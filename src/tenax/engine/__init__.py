@@ -1,1 +1,1 @@
-"""The verbs: submit, lease, report, reap, control, recover. Each is a batch in one transaction."""
+"""Implements the operations: submit, lease, report, reap, control, recover. Each works on a batch in one transaction."""

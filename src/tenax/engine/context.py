@@ -1,5 +1,4 @@
-"""The context that the verbs share: the database, the settings, the caches, and the notifier that is told of each
-commit."""
+"""Holds what the operations share: the database, the settings, the caches, and the notifier that is told of each commit."""
 
 from __future__ import annotations
 
@@ -97,7 +96,7 @@ class PlanCache:
 
 
 class EngineContext:
-    """The state of one server process that all verbs share."""
+    """Holds the state of one server process that all operations share."""
 
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
@@ -106,7 +105,7 @@ class EngineContext:
         self.settings = settings
         self.roll = roll
         self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
-        """Budget of one rendering: the templates of a step, its `when`, its list, or the outputs of a workflow."""
+        """The budget of one rendering: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
         self._views = asyncio.Semaphore(VIEWS_AT_ONCE)
         self.named_plans = NamedPlans(self._find_current_workflows, share)
@@ -116,9 +115,9 @@ class EngineContext:
         self.input_cache = InputCache()
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
-        """Address at which this server can be called back. A server that listens sets it itself."""
+        """The address at which this server can be called back. A server that listens sets it itself."""
         self.refusal: SchemaOutdated | None = None
-        """Error to raise because this server may no longer use the database. None while it may."""
+        """The error to raise if this server may no longer use the database. None while it may."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
         self.reading = Reading(settings, self.server_retry, share)

@@ -1,4 +1,4 @@
-"""The engine: all verbs, and the loops that drive them."""
+"""Offers all operations, and runs the loops that drive them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from tenax.store.connect import Database
 
 
 class Engine:
-    """Runs the verbs. Its only state is caches and waiting requests, so any number of engines may share a database."""
+    """Runs the operations. Its only state is caches and waiting requests, so any number of engines may share a database."""
 
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
@@ -111,7 +111,7 @@ class Engine:
             self.context.reading.reader_processes.close()
 
     async def prepare(self) -> None:
-        """Loads and repairs what the first verb needs."""
+        """Loads and repairs what the first operation needs."""
         async with self.context.transaction() as tx:
             self.context.secret = await service.secret(tx)
         await self.maintenance.make_log_partitions()

@@ -1,4 +1,4 @@
-"""Group commit: calls that arrive while a transaction runs form the next batch."""
+"""Commits calls in groups: calls that arrive while a transaction runs form the next batch."""
 
 from __future__ import annotations
 

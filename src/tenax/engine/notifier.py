@@ -28,7 +28,7 @@ PAUSE = 0.5
 
 
 class WorkerEffects(NamedTuple):
-    """The effects of a commit on workers."""
+    """Holds the effects of a commit on workers."""
 
     runs: Sequence[Run]
     losses: Sequence[Loss] = ()
@@ -37,7 +37,7 @@ class WorkerEffects(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """The functions that a notifier calls. `Parts` makes the only ones that do something."""
+    """Holds the functions that a notifier calls. `Parts` makes the only ones that do something."""
 
     ready: Callable[[], None]
     """There may be work to lease."""
@@ -70,7 +70,7 @@ NOBODY = Listeners(
     worker_effects=lambda _effects: False,
     handed_back=lambda _worker, _items: None,
 )
-"""For a notifier that is only used to follow executions and to announce news."""
+"""Listeners that do nothing, for a notifier that is only used to follow executions and to announce news."""
 
 
 class Notifier:

@@ -1,4 +1,4 @@
-"""Makes the parts of an engine and connects them. A part gets here what it needs of another part, and nowhere else."""
+"""Makes the parts of an engine and connects them. Only here does a part get what it needs of another part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tenax.store.connect import Database
 
 
 class Parts:
-    """The parts of an engine that keep state between two calls."""
+    """Holds the parts of an engine that keep state between two calls."""
 
     def __init__(self, database: Database, settings: Settings, roll: Callable[[], float]) -> None:
         self.context = EngineContext(database, settings, roll=roll)

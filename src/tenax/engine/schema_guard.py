@@ -30,7 +30,7 @@ class SchemaGuard:
         """Set when this server must stop."""
 
     def look_soon(self) -> None:
-        """Ends the wait for the next look."""
+        """Ends the wait for the next check."""
         self._look.set()
 
     async def until_next(self) -> None:

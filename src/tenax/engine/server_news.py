@@ -1,4 +1,4 @@
-"""The messages between servers. Servers may have different versions, so unknown fields are ignored."""
+"""Defines the messages between servers. Servers may have different versions, so unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = structlog.get_logger("tenax.news")
 
 @dataclass(slots=True)
 class ServerNews:
-    """The changes since the last message to the other servers."""
+    """Holds the changes since the last message to the other servers."""
 
     ready: bool = False
     restricted: bool = False
@@ -36,7 +36,7 @@ class ServerNews:
 
     @property
     def urgent(self) -> bool:
-        """Whether the other servers have something to do."""
+        """Returns whether the other servers have something to do."""
         return bool(self.ready or self.restricted or self.fleet or self.server_steps or self.messages) or (
             self.due_in is not None
         )
@@ -72,7 +72,7 @@ class NewsReader:
     def read(self, message: str) -> ServerMessage | None:
         """Reads a message. Returns None for this server's own messages and for unreadable ones.
 
-        Nothing is lost by that: a server looks from time to time at everything that it may have missed.
+        Nothing is lost by that, because a server regularly checks everything that it may have missed.
         """
         try:
             body = orjson.loads(message)
@@ -97,7 +97,7 @@ class NewsReader:
         return ServerMessage(news, executions)
 
     def _flag(self, body: dict[str, Any], name: str) -> bool:
-        """Takes a flag out of the message. A value that is no boolean counts as true: a needless look costs little."""
+        """Removes a flag from the message and returns it. A value that is no boolean counts as true, since a needless check costs little."""
         value = body.pop(name, False)
         if not isinstance(value, bool):
             self._complain(f"a field {name!r} that is neither true nor false")

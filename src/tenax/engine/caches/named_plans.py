@@ -1,5 +1,4 @@
-"""Keeps plans of stored workflows by name. Before a plan is used, the database confirms that the name
-still means it."""
+"""Keeps plans of stored workflows by name. Before a plan is used, the database confirms that the name still means this definition."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """The plan that a name led to, with the names that it depends on."""
+    """Holds the plan of a name, with the names on which it depends."""
 
     plan: Plan
     plan_id: int

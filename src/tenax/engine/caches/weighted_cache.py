@@ -1,5 +1,4 @@
-"""A cache of the values used last, bounded by their weight: the sizes of definitions differ by a factor of ten
-thousand."""
+"""Caches values, the least recently used first to go, and bounds their weight. The sizes of definitions differ by a factor of ten thousand."""
 
 from __future__ import annotations
 
@@ -22,9 +21,11 @@ BYTES_OF_VALUE = 4
 
 
 class WeightedCache(Generic[K, V]):
-    """Keeps values up to a total weight, which is an estimate in bytes. The value that was unused for longest is
-    dropped first. The value that was added last stays whatever its weight: otherwise work on a large one would read it
-    again each time."""
+    """Keeps values up to a total weight, which is an estimate in bytes.
+
+    The value that was unused for longest is dropped first. The value that was added last stays whatever its weight. Otherwise work on a
+    large value would read it again each time.
+    """
 
     def __init__(self, most: int, weigh: Callable[[V], int]) -> None:
         self._most = most

@@ -1,5 +1,7 @@
-"""A process beside the server that reads definitions and checks inputs, one after the other, until its pipe is closed.
-The server kills it if a task takes too long. If the server has died by then, a system timer ends it."""
+"""Is a process beside the server that reads definitions and checks inputs, one after the other, until its pipe is closed.
+
+The server kills it if a task takes too long. If the server has died by then, a system timer ends it.
+"""
 
 from __future__ import annotations
 

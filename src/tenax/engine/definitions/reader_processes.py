@@ -1,8 +1,7 @@
-"""Processes beside the server, for work whose length depends on what others have sent.
+"""Runs work whose length depends on what others have sent, in processes that can be killed.
 
-They can be killed: a check that takes too long costs one process and never the event loop. Each process is started when
-it is first needed, and ends with the server. It sees no secrets and no database
-(`tenax.engine.definitions.reader_process`).
+A check that takes too long costs one process and never the event loop. Each process is started when it is first needed, and ends with the
+server. It sees no secrets and no database (`tenax.engine.definitions.reader_process`).
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ _log = structlog.get_logger("tenax.reader_processes")
 
 
 class ReaderProcessFailed(Exception):
-    """The task failed for a reason of its own: a bug, or data that this version cannot read."""
+    """Says that the task failed for a reason of its own: a bug, or data that this version cannot read."""
 
 
 class TaskNotDone(Exception):
-    """The task was not done within its bounds. Each subclass names one bound."""
+    """Says that the task was not done within its bounds. Each subclass names one bound."""
 
 
 class TookTooLong(TaskNotDone):
-    """The task's time was over, or the server is stopping."""
+    """Says that the time of the task was over, or that the server is stopping."""
 
 
 class OutOfMemory(TaskNotDone):
-    """The task wanted more memory than its process may use. Some failed allocations end the process."""
+    """Says that the task needed more memory than its process may use. Some failed allocations end the process."""
 
 
 class TooDeep(TaskNotDone):
-    """The data that was sent is nested too deeply to be read."""
+    """Says that the data is nested too deeply to be read."""
 
 
 _BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
@@ -143,7 +142,7 @@ def _error(how: bytes, answer: Any) -> Exception:
 
 
 class _Process:
-    """One process and the pipes to it."""
+    """Is one process with the pipes to it."""
 
     def __init__(self, memory: int) -> None:
         # -P: a module in the working folder must not be imported in place of one of ours.

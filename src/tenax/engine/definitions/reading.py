@@ -38,7 +38,7 @@ RARELY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition. It has a plan if the plan depends on nothing else: most definitions have no children."""
+    """Is a definition. It has a plan if the plan depends on nothing else, as for most definitions, which have no children."""
 
     workflow: Workflow
     hash: str
@@ -62,7 +62,7 @@ class Reading:
         self._kept: WeightedCache[_Key, tuple[Definition, int]] = WeightedCache(most, _weight)
         self._under_way: dict[_Key, asyncio.Future[Definition]] = {}
         self._one_at_a_time = asyncio.Lock()
-        build_validators()  # now, and not on the event loop at the first submission
+        build_validators()  # loaded here, and not on the event loop at the first submission
 
     # -- definitions
 
@@ -222,10 +222,10 @@ class Reading:
 
 @contextlib.contextmanager
 def _no_collections() -> Iterator[None]:
-    """Switches off garbage collection while a large plan is made. A collection would visit a million objects, none of
-    them in a cycle, and block the event loop meanwhile.
+    """Switches off garbage collection while a large plan is made.
 
-    In a server, which collects rarely, later collections leave these objects out too. Elsewhere they are visited once.
+    A collection would visit a million objects, none of them in a cycle, and block the event loop. A server collects rarely, and its later
+    collections skip these objects. Other processes visit them once.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -115,7 +115,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
 
 @dataclass(frozen=True, slots=True)
 class _CallbackTarget:
-    """The attempt that a callback is for. If the item is gone, the URL gives its step and number."""
+    """Names the attempt that a callback is for. If the item is gone, the URL gives its step and number."""
 
     execution_id: int
     step: str

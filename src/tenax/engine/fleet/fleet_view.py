@@ -57,7 +57,7 @@ class Fleet:
             return Offer(number, able, request.worker, min(request.slots, _PROBE_SLOTS), known.depth, PROBE)
         return Offer(number, able, request.worker, request.slots, known.depth, _RANKS[known.health])
 
-    # -- what this server does itself, between two looks at the database
+    # -- what this server does itself, between two reads of the database
 
     def note_registered(self, who: Registration) -> None:
         """Gives the name to this life of the worker."""
@@ -77,7 +77,7 @@ class Fleet:
                 known.probe = False
 
     def note_worker_effects(self, effects: WorkerEffects) -> bool:
-        """Takes in the effects of a commit on workers. Returns True if a limited queue may have room again."""
+        """Records the effects of a commit on workers. Returns True if a limited queue may have room again."""
         for worker, runs in _by_worker(effects.runs).items():
             known = self._known.get(worker)
             if known is not None:
@@ -93,8 +93,7 @@ class Fleet:
         return bool(effects.runs and self.limited)
 
     def _count_streak(self, run: Run) -> None:
-        """Counts failures in a row. They are judged at once and not at the next look, because each of them costs an
-        attempt."""
+        """Counts failures in a row. They are judged at once and not at the next check, because each of them costs an attempt."""
         if run.outcome == "sound":
             self._streaks.pop(run.worker, None)
         elif run.outcome == "failed":
@@ -124,7 +123,7 @@ class Fleet:
 
 @dataclass(slots=True)
 class _Observed:
-    """The results of attempts since the database was last told."""
+    """Holds the results of attempts since the database was last told."""
 
     tallies: dict[str, RunTally] = field(default_factory=dict)
     ended: dict[str, list[Run]] = field(default_factory=dict)

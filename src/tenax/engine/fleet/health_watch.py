@@ -37,7 +37,7 @@ from tenax.store.fleet import workers
 from tenax.store.fleet.workers import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
-"""Looks at the fleet between two queries for the labels that work asks for."""
+"""Checks of the fleet between two queries for the labels that work asks for."""
 _log = structlog.get_logger("tenax.fleet")
 
 
@@ -93,7 +93,7 @@ def facts_of(
 
 @dataclass(frozen=True, slots=True)
 class _FleetLook:
-    """The fleet at one moment, with the verdicts on it."""
+    """Holds the fleet at one moment, with the verdicts on it."""
 
     rows: Sequence[WorkerRow]
     fleet: Mapping[str, WorkerFacts]

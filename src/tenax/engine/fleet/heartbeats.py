@@ -1,4 +1,4 @@
-"""Writes heartbeats of many workers together: an idle fleet costs next to nothing."""
+"""Writes heartbeats of many workers together, so that an idle fleet costs next to nothing."""
 
 from __future__ import annotations
 

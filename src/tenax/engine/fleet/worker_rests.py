@@ -1,5 +1,7 @@
-"""Gives no work for a while to workers that hand the same items back again and again. A worker that cannot read an
-item, for example, would lease and return it for ever, and each round would write to the log."""
+"""Gives no work for a while to workers that hand the same items back again and again.
+
+For example, a worker that cannot read an item would lease and return it for ever, and each round would write to the log.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ its work."""
 FIRST_REST = 1.0  # seconds of the first rest
 LONGEST_REST = 60.0  # seconds of a rest at most
 _ITEMS = 1000
-"""Items that are remembered of one worker."""
+"""Items that are remembered for each worker."""
 _log = structlog.get_logger("tenax.fleet")
 
 
 @dataclass(slots=True)
 class _Returned:
-    """The items that a worker has handed back since it last ended an attempt."""
+    """Holds the items that a worker has handed back since it last ended an attempt."""
 
     times: dict[int, int] = field(default_factory=dict)
     rest_until: float = 0.0

@@ -1,1 +1,1 @@
-"""Takes the graph of an execution onward when attempts and steps have ended. Knows no verb."""
+"""Advances the graph of an execution when attempts and steps have ended. Imports no operation."""

@@ -144,7 +144,7 @@ async def _advance_graph(
 
 
 def _state_of(name: str, states: dict[str, StepRow], ended: dict[str, StepRow]) -> str:
-    """Returns the state of a step before it starts or is cut off. A step none of whose needs has ended has no row."""
+    """Returns the state of a step before it starts or is cut off. If none of its needs has ended, the step has no row."""
     row = ended.get(name) or states.get(name)
     return "pending" if row is None else row.state
 

@@ -1,4 +1,4 @@
-"""Compensations: after an execution has failed, successful steps are undone one at a time, the last first."""
+"""Undoes successful steps after an execution has failed, one at a time and the last first."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import end_unstarted_items
 
 FEW = 8
-"""Goals whose results this server puts together itself. More are gathered by the database."""
+"""Goals whose results this server puts together itself. The database gathers the results of more goals."""
 
 
 def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failure: Failure) -> None:

@@ -12,19 +12,19 @@ from tenax.policy.plan import Plan
 from tenax.store.rows import ExecutionRow
 
 Failure = dict[str, Any]
-"""Failure of an execution or a step, as in its events."""
+"""The failure of an execution or a step, as in its events."""
 
 
 class ExecutionUpdate(Struct, gc=False):
-    """An execution that a transaction updates: its locked row, its plan, and the steps that have ended."""
+    """Holds an execution that a transaction updates: its locked row, its plan, and the steps that have ended."""
 
     row: ExecutionRow
     plan: Plan
     budget: Budget
-    """Budget of each rendering."""
+    """The budget of each rendering."""
     ended: list[StepRow] = field(default_factory=list)
     failure: Failure | None = None
-    """Failure of the execution, once it fails."""
+    """The failure of the execution, once it fails."""
     complete: bool = False
     unforgiven: set[str] = field(default_factory=set)
-    """Failed steps whose `on_failure` value could not be computed."""
+    """The failed steps whose `on_failure` value could not be computed."""

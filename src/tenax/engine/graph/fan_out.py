@@ -1,4 +1,4 @@
-"""Fan-outs: each item ends by itself. The step ends when all items have ended or too many have failed."""
+"""Ends fan-outs. Each item ends by itself. The step ends when all items have ended or too many have failed."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ OWN_KEYS = "tenax:"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One execution to start: its plan is known and its inputs are checked."""
+    """Is one execution to start. Its plan is known and its inputs are checked."""
 
     plan: Plan
     plan_id: int
@@ -57,7 +57,7 @@ class Start:
     operator: OperatorData | None = None
     """The person who asked for it and the reason, if a person did."""
     carried: tuple[StepRow, ...] = ()
-    """Steps whose results are taken over from the execution that this one retries."""
+    """The steps whose results are kept from the execution that this one retries."""
     parent: ParentItem | None = None
     """The step that starts it as a child."""
 
@@ -103,7 +103,7 @@ async def insert(
         if fan_outs and start.retry_of is not None and number in inserted:
             await copy_item_results(tx, number, start.retry_of, fan_outs)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
-    if failing:  # nothing has run, so nothing is undone; but these executions must end
+    if failing:  # nothing has run, so nothing is undone, but these executions must end
         await write(tx, context, Journal(now, failing=failing))
     return inserted
 
@@ -148,8 +148,7 @@ def _started(start: Start) -> ExecutionStartedData:
 
 
 async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
-    """Logs the first events and queues the first items: steps that wait for nothing, or only for steps that were taken
-    over."""
+    """Logs the first events and queues the first items: steps that wait for nothing, or only for steps whose results are kept."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
@@ -164,7 +163,7 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
 
 
 async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -> None:
-    """Logs the steps whose results are taken over, and marks them as ended."""
+    """Logs the steps whose results are kept, and marks them as ended."""
     row, plan, time_slice = update.row, update.plan, TimeSlice()
     for step in start.carried:
         if time_slice.is_over:

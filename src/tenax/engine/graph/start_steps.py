@@ -36,7 +36,7 @@ WORK_PER_KEY = 1_000
 its length."""
 TURN_TAKING_ITEMS = 10
 TURN_TAKING_STEPS = 50
-"""A fan-out of more items, or a graph of more steps, takes turns with those of other executions."""
+"""Items of a fan-out, or steps of a graph, above which it takes turns with those of other executions."""
 
 
 async def start_steps(

@@ -1,4 +1,4 @@
-"""Builds the scope of templates: the inputs, the steps that have ended, the item."""
+"""Builds the scope of templates: the inputs, the ended steps, and the item."""
 
 from __future__ import annotations
 

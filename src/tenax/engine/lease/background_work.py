@@ -1,4 +1,4 @@
-"""Work that goes on after a claim: answers that take long, releases, and claims for single executions."""
+"""Runs work that goes on after a claim: answers that take long, releases, and claims for single executions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = structlog.get_logger("tenax.lease")
 
 
 class BackgroundWork:
-    """Tasks that nobody waits for, until the server ends."""
+    """Holds tasks for which nobody waits, until the server ends."""
 
     def __init__(self) -> None:
         self.tasks: set[asyncio.Task[None]] = set()
@@ -25,13 +25,13 @@ class BackgroundWork:
         task.add_done_callback(self.tasks.discard)
 
     async def finish(self) -> None:
-        """Waits until all work is done, also work that begins meanwhile."""
+        """Waits until all work is done, including work that begins in the meantime."""
         await asyncio.sleep(0)  # the last answer is made in this iteration of the loop
         while self.tasks:
             await asyncio.wait(self.tasks)
 
     async def end(self, seconds: float) -> None:
-        """Waits for so many seconds until all work is done, and then cancels the rest."""
+        """Waits for this many seconds until all work is done, and then cancels the rest."""
         try:
             async with asyncio.timeout(seconds):
                 await self.finish()
@@ -43,7 +43,7 @@ class BackgroundWork:
 
 
 async def _run(work: Awaitable[Any]) -> None:
-    # A lease that cannot be reported now expires, and is decided on then.
+    # A lease that cannot be reported now will expire, and is decided on then.
     try:
         await work
     except Unreachable:

@@ -1,8 +1,7 @@
-"""Claims: leases ready items to the waiting lease requests.
+"""Leases ready items to the waiting lease requests.
 
-The short claim leases items by one statement, as `policy/dispatch/claim_plan.py` plans it. It serves workers that are
-all able to run the same items, while their queues have no limit. The full claim (`full_claim.py`) serves everything
-else.
+The short claim leases items by one statement, as `policy/dispatch/claim_plan.py` plans it. It serves workers that are all able to run the
+same items, while their queues have no limit. The full claim (`full_claim.py`) serves all other cases.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Claims:
         self._full = FullClaim(fleet, terms, ageing=ageing)
         self._state = ClaimState()
 
-    # -- what the dispatcher tells, and asks
+    # -- called by the dispatcher
 
     def look_anew(self) -> None:
         """Makes the next claim read the queues first."""
@@ -63,10 +62,7 @@ class Claims:
         return _wish(request) in self._state.in_vain
 
     def choose(self, want: Candidate, requests: Sequence[LeaseRequest]) -> int | None:
-        """Chooses the request that a claim would give a new item to.
-
-        Returns None if other work may be ready, or if only a claim can tell who gets the item.
-        """
+        """Chooses the request to which a claim would give a new item. Returns None if other work may be ready, or if only a claim can tell."""
         if self._state.known is not QueueKnowledge.DRAINED or want.queue in self._fleet.limited:
             return None
         offers = self._fleet_offers(requests)
@@ -75,7 +71,7 @@ class Claims:
         return next((request_no for _, request_no in assign([want], offers)), None)
 
     def for_short_claim(self, requests: Sequence[LeaseRequest]) -> ClaimRequests | None:
-        """Returns the requests if a short claim can serve these workers; else None."""
+        """Returns the requests if a short claim can serve these workers, else None."""
         offers = self._fleet_offers(requests)
         if not offers or requests[0].execution_id is not None or any(offer.rank == PROBE for offer in offers):
             return None
@@ -141,9 +137,9 @@ class Claims:
         return [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
 
     def _whole_requests(self, offers: list[Offer]) -> list[Offer]:
-        """Lets fast workers have their whole request filled at their turn, and not only a share of each claim.
+        """Marks the requests of fast workers, which are filled whole at their turn and not only with a share of each claim.
 
-        This is so while there is more work than slots, and more slots than one claim can fill.
+        This applies while there is more work than slots, and more slots than one claim can fill.
         """
         if not self._state.filled or sum(offer.slots for offer in offers) <= claim_plan.MAX_CLAIM_SIZE:
             return offers

@@ -1,4 +1,4 @@
-"""The lease requests that one claim serves, and the slots that they offer."""
+"""Holds the lease requests that one claim serves, with the slots that they offer."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ClaimRequests:
 
     @property
     def slots(self) -> int:
-        """Number of slots that one claim can fill."""
+        """Returns the number of slots that one claim can fill."""
         return min(sum(offer.slots for offer in self.offers), MAX_CLAIM_SIZE)
 
     def slot(self, request_no: int) -> tuple[str, str]:
-        """Returns the worker and the grant that an item of this request is leased to."""
+        """Returns the worker and the grant for an item of this request."""
         request = self.requests[request_no]
         return request.worker, request.grant
 

@@ -34,9 +34,9 @@ claim waits this long, because it would mostly find nothing."""
 OWN_CLAIMS_AT_ONCE = 2
 """Claims for executions with workers of their own that run at the same time. Each needs a session."""
 AGE_OF_LEASES = 1 / 3
-"""The part of a lease that may pass before its item is sent. No heartbeat extends it until then."""
+"""The part of a lease that may pass before its item is sent. Until then no heartbeat extends the lease."""
 CLOSE_SECONDS = 10.0
-"""Seconds that a server which ends waits for answers under way."""
+"""Seconds that a server which is ending waits for unfinished answers."""
 
 
 class Dispatcher:
@@ -68,7 +68,7 @@ class Dispatcher:
         self._large = LargeInputs(context)
         self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
         self._news = 0
-        """Number of times that something has happened which may make items ready or workers able."""
+        """Counts the events that may make items ready or workers able."""
 
     def wake(self) -> None:
         """Makes a claim soon, since items may be ready."""
@@ -153,7 +153,7 @@ class Dispatcher:
             try:
                 async with self._context.statements() as tx:
                     assigning = await InputRenderer.prepare(tx, self._context, [item])
-            except BaseException:  # raised again: the request must not wait for ever
+            except BaseException:  # raised again: otherwise the request would wait for ever
                 self.give_up([waiting])
                 raise
         self._note_served([waiting], [item], probed=())

@@ -1,8 +1,7 @@
-"""The full claim: finds candidates, orders them by pure functions, and locks and leases only the chosen ones.
+"""Makes full claims: finds candidates, orders them by pure functions, and locks and leases only the chosen ones.
 
-It serves what a short claim cannot: limits of queues and items, items that workers have refused, suspects, several
-fan-outs, several priorities, workers with different abilities, probes, and the worker of one execution. It needs a
-transaction.
+A full claim serves what a short claim cannot: limits of queues and items, refused items, suspects, several fan-outs, several priorities,
+workers with different abilities, probes, and the worker of one execution. It needs a transaction.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ MAX_LANES = 64
 read."""
 ALL_LANES = 1_000_000_000  # more than any number of fan-outs: all are read
 EXTRA_CANDIDATES = 50
-"""Candidates beyond the number of slots, because the first ones may go to other workers or may have to wait."""
+"""Candidates beyond the number of slots, because the first candidates may go to other workers or may have to wait."""
 MAX_BLOCKED = 1000
 """Items of one lane that are blocked together when their limit is reached."""
 
 
 @dataclass(slots=True)
 class Claimed:
-    """The result of one claim."""
+    """Holds the result of one claim."""
 
     items: list[LeasedItem] = field(default_factory=list)
     lanes: Sequence[int] = ()
@@ -43,7 +42,7 @@ class Claimed:
     probed: list[str] = field(default_factory=list)
     blocked: int = 0
     missed: int = 0
-    """Chosen items that another server has leased meanwhile. Other items may be left."""
+    """The number of chosen items that another server leased first. Other items may be left."""
     next_token: float | None = None
     """Seconds until the rate of a queue allows another start, if a rate stopped the claim."""
 

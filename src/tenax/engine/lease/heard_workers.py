@@ -1,5 +1,7 @@
-"""Finds workers that have fallen silent. The request of a stopped or disconnected worker may still wait here: an item
-given to it would be lost and would cost an attempt."""
+"""Finds workers that have fallen silent.
+
+The request of a stopped or disconnected worker may still wait here. An item given to it would be lost, and cost an attempt.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,7 @@ class HeardWorkers:
 
     @property
     def silence_limit(self) -> float:
-        """Seconds after which a worker counts as silent: later than its next heartbeat, and before its
-        lease expires."""
+        """Returns the seconds after which a worker counts as silent: later than its next heartbeat, and before its lease expires."""
         return (self._context.settings.heartbeat + self._context.settings.lease) / 2
 
     def heard(self, worker: str) -> None:
@@ -30,7 +31,7 @@ class HeardWorkers:
             self._on_return()
 
     def is_here(self, worker: str) -> bool:
-        """Returns whether this server has heard the worker recently. Then the database need not be asked."""
+        """Returns whether this server has heard the worker recently. The database need not be asked then."""
         since = asyncio.get_running_loop().time() - self.silence_limit
         return self._heard.get(worker, since) > since
 

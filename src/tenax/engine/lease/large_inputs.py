@@ -1,5 +1,4 @@
-"""Reads large inputs of leased items beside the claims, a few at a time. The bytes of them in one answer are
-limited."""
+"""Reads large inputs of leased items beside the claims, a few at a time. The bytes of large inputs in one answer are limited."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ SHORT_VALUE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """The data that a batch of items needs: results of steps (and whether they are final), and inputs of
-    executions."""
+    """Holds the data that a batch of items needs: results of steps (and whether they are final), and inputs of executions."""
 
     steps: Mapping[StepKey, bool]
     inputs: AbstractSet[int]
@@ -77,7 +76,7 @@ class InputRenderer:
     steps: Mapping[int, dict[str, Any]]
     inputs: Mapping[int, dict[str, Any]]
     budget: Budget
-    """Budget of each rendering."""
+    """The budget of each rendering."""
 
     @classmethod
     async def prepare(
@@ -204,7 +203,7 @@ class InputRenderer:
 
 
 class NoCallback(EvaluationError):
-    """No server can be called back."""
+    """Says that no server can be called back."""
 
 
 def _unrendered(item: LeasedItem, error: Exception) -> Report:

@@ -1,4 +1,4 @@
-"""Lease requests that wait for work."""
+"""Holds the lease requests that wait for work."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ class WaitingRequest:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
-    """The request's time is over while a claim is under way. It still gets the items that this claim leases to
-    it."""
+    """True if the request's time ended during a claim. It still gets the items that this claim leases to it."""
     served: bool = False
-    """Items are leased to it, and their inputs are being rendered."""
+    """True if items are leased to it and their inputs are being rendered."""
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether its worker takes items of any execution."""
+        """Returns whether its worker takes items of any execution."""
         return self.request.execution_id is None
 
 
 class Reserved:
-    """A waiting request that is reserved for a new item."""
+    """Is a waiting request that is reserved for a new item."""
 
     __slots__ = ("_give_up", "_hand_over", "_waiting", "request")
 

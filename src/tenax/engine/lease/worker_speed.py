@@ -12,8 +12,10 @@ from collections.abc import Callable
 from tenax.model.wire import LeaseRequest
 
 FAST_SECONDS = 0.1
-"""A worker that finishes its items within this many seconds may have its whole request filled: the others are served
-soon after."""
+"""Seconds within which a fast worker finishes its items.
+
+Such a worker may have its whole request filled, since the others are served soon after.
+"""
 MOST_WORKERS = 10_000  # workers that are remembered
 
 

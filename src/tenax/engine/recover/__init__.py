@@ -1,1 +1,1 @@
-"""Finds what has run out, is due, or was left behind, and puts it right."""
+"""Finds work that has expired, is due, or was left behind, and handles it."""

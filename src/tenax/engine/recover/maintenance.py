@@ -23,9 +23,9 @@ from tenax.store.fleet.workers import end_lost_workers
 from tenax.store.tables import live_items
 
 SWEPT_AT_ONCE = 10_000
-"""Open executions that one sweep looks at. The next sweep goes on from there."""
+"""Open executions that one sweep checks. The next sweep goes on from there."""
 FLEET_LOOK = 1.0
-"""Seconds between two looks at the fleet."""
+"""Seconds between two checks of the fleet."""
 WORKER_REMEMBERED = 7 * 86400.0
 """Seconds for which a worker that is gone is still listed."""
 _log = structlog.get_logger("tenax.engine")
@@ -57,7 +57,7 @@ class Maintenance:
         self.schema = SchemaGuard(context)
 
     def look_soon(self) -> None:
-        """Starts the next look at the fleet now."""
+        """Starts the next check of the fleet now."""
         self._news.set()
 
     @property
@@ -74,8 +74,7 @@ class Maintenance:
             await live_items.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
-        """Synchronises the state of the workers. The leading server also judges their health and looks
-        for stuck work."""
+        """Synchronises the state of the workers. The leading server also judges their health and searches for stuck work."""
         news = await self._fleet.catch_up()
         if await self.leadership.renew():  # this detects a gap in service before any worker is judged by it
             changed = await self._watch.look()

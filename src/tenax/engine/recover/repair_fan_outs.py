@@ -106,7 +106,7 @@ async def _mend(
     settings: Settings,
     why: str,
 ) -> None:
-    """Restores what a fan-out lacks, counts it again, and logs the repair."""
+    """Restores the missing rows of a fan-out, counts it again, and logs the repair."""
     key = (fan_out.execution_id, fan_out.step)
     restored = await _restore(tx, journal, update, fan_out, await count_fan_out_rows(tx, key), settings)
     numbers = await count_fan_out_rows(tx, key)

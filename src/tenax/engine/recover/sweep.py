@@ -1,4 +1,4 @@
-"""Recovery, at start-up and by sweeps: every open execution has something that will wake it, or is repaired."""
+"""Recovers open executions, at start-up and by sweeps. Each has something that will wake it, or is repaired."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ from tenax.store.tables.fan_outs import restore_items
 from tenax.store.tables.log import get_events
 from tenax.store.tables.steps import ended_steps
 
-BATCH = 200  # executions that one transaction looks at
+BATCH = 200  # executions that one transaction checks
 _OVER = ("completed", "failed", "skipped", "unreachable")
 _LIVE = ("queued", "running", "retrying", "held")
 _log = structlog.get_logger("tenax.recover")
 
 
 class Recovery:
-    """Goes through the open executions part by part, again and again. The cost grows with the open executions and not
-    with history."""
+    """Goes through the open executions part by part, repeatedly. The cost grows with the open executions and not with history."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._after = 0
 
     async def sweep(self, most: int) -> list[int]:
-        """Looks at up to `most` executions, from where the last sweep stopped. Returns the repaired ones."""
+        """Checks up to `most` executions, from where the last sweep stopped. Returns the repaired ones."""
         repaired: list[int] = []
         for _ in range(-(-most // BATCH)):
             async with self._context.transaction() as tx:

@@ -21,15 +21,19 @@ from tenax.store.tables.live_items import NextWake
 LONGEST = 5.0
 """Seconds after which the database is asked again in any case."""
 SHORTEST = 0.05
-"""Seconds between two looks at something that has expired but may not be reaped yet."""
+"""Seconds between two checks of something that has expired but may not be reaped yet."""
 AWAY = 0.5
 """Seconds before the database is asked again after it could not be reached."""
 REST = 8.0
-"""Pause between two questions to the database, in multiples of the time that the last answer took. Under load
-the question is expensive, and the work on due items finds further ones by itself."""
+"""The pause between two queries to the database, in multiples of the time that the last answer took.
+
+Under load the query is expensive, and the work on due items finds further ones by itself.
+"""
 LONGEST_REST = 0.01
-"""Seconds of a pause at most, by which something that falls due in the pause starts later. On a busy event loop
-a cheap answer may take long."""
+"""The longest pause in seconds. Something that falls due in a pause starts this much later at most.
+
+On a busy event loop a cheap answer may take long.
+"""
 
 _log = structlog.get_logger("tenax.timers")
 
@@ -44,7 +48,7 @@ class Timers:
         """The work on due items that runs beside the timers, by its kind."""
 
     def note(self, seconds: float) -> None:
-        """Notes that something is due in so many seconds. Anything due later is found by the next look."""
+        """Notes that something is due in this many seconds. The next query finds anything that is due later."""
         if seconds < LONGEST and asyncio.get_running_loop().time() + seconds < self._target:
             self._earlier.set()
 
@@ -61,16 +65,16 @@ class Timers:
             await self._finish()
 
     async def tick(self) -> float:
-        """Looks, and waits until the due items have been handled. Returns the seconds until something else is
-        due."""
+        """Asks for what is due, and waits until the due items have been handled. Returns the seconds until something else is due."""
         seconds = await self.look()
         await self._finish()
         return seconds
 
     async def look(self) -> float:
-        """Wakes the loops for what is due, and starts the work that no other loop does. Returns the seconds
-        until the next look. The next look does not wait for the work on expired items, which may be many:
-        retries fall due meanwhile."""
+        """Wakes the loops for what is due, and starts the work that no other loop does. Returns the seconds until the next query.
+
+        The next query does not wait for the work on expired items, which may be many, because retries fall due in the meantime.
+        """
         self._earlier.clear()
         self._target = float("inf")  # until the next wake-up is known, anything new may be earlier
         asked = asyncio.get_running_loop().time()
@@ -95,7 +99,7 @@ class Timers:
             self._beside[kind] = asyncio.create_task(self._work_off(kind, work))
 
     async def _work_off(self, kind: str, work: Callable[[], Awaitable[int]]) -> None:
-        """Runs the work, and then makes the timers look again, because there may be more."""
+        """Runs the work, and then makes the timers ask again, because there may be more."""
         pause = AWAY
         try:
             pause = 0.0 if await work() else SHORTEST

@@ -22,9 +22,9 @@ from tenax.store.rows import ItemRow
 from tenax.store.tables import live_items
 
 SEEK_EVERY = 10.0
-"""Seconds between two searches for items that no worker is able to run, at most."""
+"""The most seconds between two searches for items that no worker is able to run."""
 KEYS_AT_ONCE = 300
-"""Keys of limits that one look covers. The next look goes on from there."""
+"""Keys of limits that one search covers. The next search goes on from there."""
 _log = structlog.get_logger("tenax.unserved_work")
 
 

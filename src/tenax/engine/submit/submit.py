@@ -26,7 +26,7 @@ FEW = 16
 
 
 class Reservation(Protocol):
-    """The lease request of a waiting worker, reserved for one new item. One of its methods must be called."""
+    """Is the lease request of a waiting worker, reserved for one new item. One of its methods must be called."""
 
     @property
     def request(self) -> LeaseRequest:

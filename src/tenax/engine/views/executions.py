@@ -1,4 +1,4 @@
-"""Views of executions."""
+"""Shows executions to people."""
 
 from __future__ import annotations
 

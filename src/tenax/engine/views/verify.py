@@ -1,4 +1,4 @@
-"""`tenax verify`: checks all history against the laws, in bounded memory and without writing anything.
+"""Checks all history against the laws for `tenax verify`, in bounded memory and without writing anything.
 
 Executions are checked in pages. Each page is one snapshot of the database, so that running work raises no false alarm.
 """

@@ -1,7 +1,4 @@
-"""Declares the fields of a retry policy, and reads a `retry:` value from a file or from JSON.
-
-Findings have a key path and no line. The reader of a file adds the lines.
-"""
+"""Declares the fields of a retry policy, and reads a `retry:` value. The reader of a file adds lines to the findings."""
 
 from __future__ import annotations
 
@@ -114,7 +111,7 @@ def _number(least: float, message: str) -> ValueReader:
 
 
 def _name(item: Any, *, retried: bool) -> str:
-    """Makes a type for a class or a reason. With `retried`, names that are never retried are refused."""
+    """Returns a class or a reason. With `retried`, refuses names that are never retried."""
     if not isinstance(item, str):
         raise ValueError(f"this takes names of failure classes or reasons, not {found_in_words(item)}")
     if retried and item in NEVER_RETRIED:
@@ -356,10 +353,7 @@ RETRY = DeferredReader(lambda value: value, lambda: Retry)
 
 
 def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
-    """Returns the policy of one level, or None and all mistakes in it.
-
-    `later` also accepts the fields that have no effect in a workflow yet.
-    """
+    """Returns the policy of one level, or None and all mistakes in it. `later` also accepts fields without effect in a workflow."""
     try:
         expanded = _expand(value)
     except ValueError as error:

@@ -122,11 +122,8 @@ class Expression:
 def compile_expression(
     text: str, *, variables: frozenset[str], strict: bool = False, elsewhere: frozenset[str] = frozenset()
 ) -> Expression:
-    """Checks and compiles an expression.
-
-    With `strict`, a missing value is an error and not None. `elsewhere` are variables that may only stand alone. A message about an unknown
-    variable names them too.
-    """
+    """Checks and compiles an expression. With `strict`, a missing value is an error and not None. `elsewhere` are variables
+    that may only stand alone. A message about an unknown variable names them too."""
     compiler = _Compiler(variables, elsewhere, strict=strict)
     compute = compiler.value(_parse(text))
     return Expression(text.strip(), compute, compiler)

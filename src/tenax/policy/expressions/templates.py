@@ -1,8 +1,8 @@
 """Compiles and renders templates: JSON values whose texts may contain `{{ expressions }}`.
 
-A missing value is an error. The value of an expression is data and is never rendered again. Secrets are not values here. `{{ secret.NAME
-}}` leaves a slot that the worker fills in, so the server never sees, logs or stores a secret. In a text for the shell each template becomes
-one quoted word (`tenax.policy.expressions.commands`).
+A missing value is an error. The value of an expression is data and is never rendered again. Secrets are not values here: for
+`{{ secret.NAME }}` the worker fills in a slot, so the server never sees, logs or stores a secret. In a text for the shell each template
+becomes one quoted word (`tenax.policy.expressions.commands`).
 """
 
 from __future__ import annotations
@@ -124,10 +124,8 @@ def compile_template(
 
 
 def compile_expressions(value: Any, *, variables: frozenset[str], known: Known) -> Iterator[None]:
-    """Compiles the expressions of a template one by one, and yields after each.
-
-    `compile_template` then finds them in `known`. Errors are left to `compile_template`, which knows the path.
-    """
+    """Compiles the expressions of a template one by one, and yields after each. `compile_template` then finds them in
+    `known`. Errors are left to `compile_template`, which knows the path."""
     compiler = _TemplateCompiler(variables, None, known)
     todo = [value]
     while todo:
