@@ -21,7 +21,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_only_its_user_can_read_it_from_the_start(home: Path, monkeypatch) -> None:
-    """Whatever the umask: it is made with its mode, and never open to others for a moment."""
+    """Whatever the umask is, the file has its mode from the start, and is never open to others."""
     modes: list[int] = []
     link = os.link
 

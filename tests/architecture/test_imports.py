@@ -53,7 +53,7 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_nobody_assigns_callbacks_to_the_objects_of_others():
-    """What hears of something is handed to a constructor, or to the one method that takes all listeners."""
+    """Listeners are given to a constructor, or to the one method that takes all listeners."""
     assigned = [
         f"{name}:{node.lineno} {ast.unparse(node)}"
         for name, path in MODULES.items()

@@ -1,4 +1,4 @@
-"""How many rounds a measure runs."""
+"""Tests the number of rounds that a measure runs."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_toml_is_valid_settings(block: Block, tmp_path: Path) -> None:
 def test_python_runs(
     block: Block, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it defines can be defined; where it is marked so, its tests are run on a database."""
+    """Runs the definitions of a block. If the block is marked so, also runs its tests on a database."""
     names: dict[str, Any] = {"__name__": f"docs_{abs(hash(block.place))}"}
     exec(compile(block.text, block.place, "exec"), names)
     if block.mark != "run: database":
@@ -68,7 +68,7 @@ def test_python_runs(
 
 
 def test_there_is_something_to_look_at() -> None:
-    """A pattern that finds nothing would pass every test above."""
+    """Checks that the patterns find something. A pattern that finds nothing would pass every test above."""
     assert len(blocks("yaml")) >= 5
     assert len(blocks("python")) >= 4
     assert any(block.mark == "run: database" for block in blocks("python"))

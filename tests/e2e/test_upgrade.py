@@ -142,7 +142,10 @@ def test_an_old_server_does_not_start_on_a_new_schema(
 def test_from_now_on_a_server_stops_by_itself_when_its_schema_is_too_old(
     tmp_path: Path, database_url: str
 ) -> None:
-    """What a migration of a later version does, to a server of this one: it is seen when its connection is lost, or within seconds."""
+    """Does what a migration of a later version does to a server of this one.
+
+    The server notices it when its connection is lost, or within seconds.
+    """
     with Household(tmp_path, tmp_path / "home", database_url=database_url, **TERMS) as house:
         server = house.server()
         newer = latest_version() + 1

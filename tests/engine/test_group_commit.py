@@ -34,7 +34,7 @@ class Works:
 
 
 async def settled() -> None:
-    """All that can happen without anyone's doing has happened."""
+    """Waits until everything has happened that needs no action of the test."""
     for _ in range(10):
         await asyncio.sleep(0)
 

@@ -11,7 +11,7 @@ CONDITIONAL = "name: {0}\ndeadline: {1}\nworkflow:\n  - {{step: {0}, type: pytho
 
 
 async def break_plan(hand: Hand, name: str) -> Hand:
-    """What another version might have written; and a server that has not seen the plan before."""
+    """Stores a plan that another version could have written, and starts a server that has not read it before."""
     await hand.sql(
         """update tenax.workflow set body = jsonb_set(body, '{steps,0,when}', '"))("') where name = $1""",
         name,

@@ -1,4 +1,7 @@
-"""Evaluates expressions, conditions and templates of any text over any data: only Tenax's own errors, within the budget, with the same result twice."""
+"""Evaluates expressions, conditions and templates of any text over any data.
+
+They raise only Tenax's own errors, stay within the budget, and give the same result twice.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +140,7 @@ class Lines:
 
 
 def tried(work: Callable[[Meter], Any], budget: int) -> tuple[Any, ...]:
-    """What a piece of work comes to: its value or its error, and what is left of the budget."""
+    """Returns the value or the error of some work, and the rest of the budget."""
     meter = Meter(work=budget)
     with no_hang():
         try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.hostile_strategies import THROUGH_A_SERVER, fuzzed
 
 INNER = b"GET /v1/smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n"
-"""What an attacker would like to have answered as a request of its own."""
+"""A request that an attacker would like to have answered as a separate one."""
 LAST = b"GET /v1/last HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 """Ends a connection that is still open. Its answer, if there is one, is the last."""
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")

@@ -39,7 +39,7 @@ def _made(work: Generator[None, None, T]) -> T:
 
 
 def model(workflow: Workflow, fates: dict[str, str]) -> dict[str, str]:
-    """What becomes of each step if everything that can run does: read off the definition, over and over."""
+    """Returns how each step ends if everything that can run does. Reads this off the definition, again and again."""
     states: dict[str, str] = {}
     while len(states) < len(workflow.steps):
         for step in workflow.steps:

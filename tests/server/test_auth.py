@@ -75,7 +75,7 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/tokens/{token_id}/revoke", None, NOBODY_ELSE),
 ]
 PUBLIC = {"/healthz": 200, "/readyz": 200, CALLBACK: 404}
-"""What needs no token, and what it answers to a stranger."""
+"""The paths that need no token, and their answers to a stranger."""
 
 
 def filled(path: str) -> str:

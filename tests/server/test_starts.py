@@ -25,7 +25,7 @@ from tenax.store.transaction import transaction
 
 SEEDS = 24 if is_full() else 8
 EVERY = 1 if is_full() else 4
-"""Which of the moments of a start are tried: each, or each fourth."""
+"""The moments of a start that are tried: each, or each fourth."""
 STARTS = 60.0  # seconds that a start may take at most, over the worst link
 
 

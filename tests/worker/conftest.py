@@ -1,4 +1,4 @@
-"""What the worker's tests share: assignments, attempts run by hand, and a real HTTP server."""
+"""Holds what the worker's tests share: assignments, attempts that are run by hand, and a real HTTP server."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def play(scene: Callable[[Stage], Awaitable[None]]) -> None:
 
 
 async def turns_until(condition: Callable[[], bool]) -> int:
-    """How many turns of the loop it takes."""
+    """Counts the turns of the loop."""
     turns = 0
     async with asyncio.timeout(PATIENCE):
         while not condition():

@@ -180,7 +180,7 @@ def test_of_several_servers_it_speaks_to_one_that_works(callee, second):
 
 
 def test_a_lease_in_doubt_is_not_asked_for_again_by_itself(callee, second):
-    """What the first server may have granted must be named as lost, so the worker itself asks the next one."""
+    """The worker itself asks the next server, because it must name as lost what the first one may have granted."""
     callee.answers = [(503, JSON, b"{}")]
     answered(second, [])
 

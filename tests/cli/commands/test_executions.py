@@ -43,7 +43,7 @@ Play = Callable[[Callable[[Hand], Awaitable[Any]]], Any]
 
 @pytest.fixture
 def play(database_url: str, tmp_path: Path) -> Play:
-    """What happens between two commands: an engine with a clock that stands still."""
+    """Gives an engine whose clock stands still, which does everything that happens between two commands."""
 
     def run(scene: Callable[[Hand], Awaitable[Any]]) -> Any:
         async def played() -> Any:

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def look(house: Household, secret: str, other: str, **more: str) -> dict[str, Any]:
-    """What a process step saw: the environments that hold one of the two texts, and how many ancestors it has."""
+    """Holds what a process step saw: the environments that hold one of the two texts, and the number of its ancestors."""
     inputs = ("--input", f"secret={secret}", "--input", f"other={other}")
     ran = house.run_anew("run", "look.yaml", "--json", *inputs, **more)
     assert ran.returncode == 0, ran.stderr + ran.stdout

@@ -34,7 +34,7 @@ async def heard_of(hand: Hand) -> dict[str, float]:
 
 
 async def transactions(hand: Hand) -> int:
-    """How many have written a worker's row."""
+    """Counts the statements that have written a worker's row."""
     [row] = await hand.sql("select count(distinct xmin::text) as n from tenax.worker")
     return row["n"]
 

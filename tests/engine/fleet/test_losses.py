@@ -1,4 +1,8 @@
-"""Tests which attempts count as lost with their worker: those that timed out while it was silent, those that an earlier life had and never ended, and those that were decided just before it started again."""
+"""Tests which attempts count as lost with their worker.
+
+These are attempts that timed out while it was silent, that an earlier life had and never ended, or that were decided just before it
+started again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ workflow:
 
 
 async def told(hand: Hand, worker: str) -> tuple[int, int]:
-    """How often it was lost, and its failures and losses in a row."""
+    """Returns how often the worker was lost, and its failures and losses in a row."""
     one = await hand.engine.worker(worker)
     return one.losses, one.consecutive_failures
 

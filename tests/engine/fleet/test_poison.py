@@ -203,7 +203,7 @@ async def with_poison_after(hand: Hand, limit: int) -> Hand:
 
 
 async def check_release(hand: Hand, id_: int, policy: Policy, kind: str) -> None:
-    """What was decided on the release is decided so again."""
+    """The decision on the release can be repeated with the same result."""
     [lost] = (await hand.data_of(id_, "lease_expired"))[-1:]
     [told] = (await hand.data_of(id_, kind))[-1:]
     facts = Facts(

@@ -15,7 +15,7 @@ KINDS = {
 
 
 async def served_after(hand: Hand, low: int, *, most: float, **more: object) -> float | None:
-    """How long the low one waits while every ten seconds one urgent item comes, and one slot is free."""
+    """Returns how long the low item waits while an urgent item comes every ten seconds and one slot is free."""
     waited = 0.0
     while waited <= most:
         await submit_many(hand, 1, URGENT)

@@ -206,7 +206,7 @@ async def test_a_snooze_for_another_time_under_the_same_token_breaks_no_law(hand
 @pytest.mark.parametrize("reason", ["worker_heartbeat_stale", "queue_ttl_expired", "worker_wait_expired"])
 @pytest.mark.parametrize("known", [True, False], ids=["leased here", "leased through another server"])
 async def test_nor_can_it_give_a_reason_that_only_the_server_knows(hand, reason, known):
-    """Such a failure would be forgiven, and `retry_when` would not be asked."""
+    """The policy would forgive such a failure, and would not evaluate `retry_when`."""
     policy = "max_attempts: 2, infra_attempts: 5, retry_when: 'false'"
     id_, work = await hand.start(ONE_STEP.replace("max_attempts: 3", policy))
     server = hand if known else await hand.restarted()

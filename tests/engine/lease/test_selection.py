@@ -31,7 +31,7 @@ GPU = one_step("gpu", labels={"gpu": "yes"})
 
 
 async def shared(hand: Hand, items: int, *requests: LeaseRequest) -> list[int]:
-    """How many of so many new items each request gets from one claim."""
+    """Returns how many of these new items each request gets from one claim."""
     await submit_many(hand, items)
     return [len(given) for given in await claim_once(hand.engine, *requests)]
 
@@ -150,7 +150,7 @@ async def test_what_only_one_can_run_does_not_wait_behind_what_others_found(hand
 
 
 async def test_the_longest_waiting_go_first_whatever_kind_they_are(hand):
-    """What is limited, refused or suspect has its place in the row: a steady stream of others does not pass it."""
+    """A limited, refused or suspect item keeps its place in the queue. A steady stream of other items does not pass it."""
     await hand.register("w1")
     await hand.register("w2")
     odd = [(await submit_many(hand, 1, one_step("limited", concurrency=5)))[0]]

@@ -1,4 +1,7 @@
-"""Tests that a worker with very short work gets its whole request filled, while there is more work than slots and more slots than one claim can fill."""
+"""Tests that a worker with very short work gets its whole request filled.
+
+This applies while there is more work than slots, and more slots than one claim can fill.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def test_workers_that_are_gone_are_forgotten(monkeypatch):
 
 
 async def shares(hand: Hand, *slots: int) -> list[int]:
-    """What each worker gets from one claim, with so many slots."""
+    """Returns the items that each worker gets from one claim, with this number of slots."""
     requests = [ask(f"w{n}", count) for n, count in enumerate(slots)]
     return [len(given) for given in await claim_once(hand.engine, *requests)]
 

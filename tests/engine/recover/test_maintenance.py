@@ -22,7 +22,7 @@ async def last_partition(hand: Hand) -> str | None:
 
 @asynccontextmanager
 async def dumping(url: str) -> AsyncIterator[None]:
-    """What a dump does: it reads every partition, and holds its locks until it ends."""
+    """Reads every partition and keeps the locks until it ends, as a dump does."""
     other = await asyncpg.connect(url, server_settings={"application_name": "pg_dump"})
     try:
         async with other.transaction():

@@ -61,7 +61,7 @@ async def accepted(hand: Hand) -> Assignment:
 
 
 async def starts(hand: Hand, id_: int) -> Counter[tuple[int | None, int | None]]:
-    """How often each attempt of each item has started."""
+    """Returns how often each attempt of each item has started."""
     return Counter((e["item"], e["attempt"]) for e in await hand.events_of(id_, "action_started"))
 
 

@@ -128,7 +128,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 async def after_failures(hand: Hand, more: str, facts: dict[str, Any], *, forget: bool) -> list[Any]:
-    """What there is after the first attempt has failed, and after the next one."""
+    """Returns all rows and events after the first attempt has failed, and after the next one."""
     id_ = await hand.submit(chain(2, more))
     seen = []
     for _ in range(2):

@@ -36,7 +36,7 @@ APPLIED, AGAIN, LATE = ("applied", "complete"), ("applied", "retry"), ("late", N
 
 @dataclass(frozen=True)
 class Way:
-    """How an attempt ends, and what that leads to where nothing is in its way."""
+    """Describes how an attempt ends, and the result if nothing prevents it."""
 
     told: Any
     verdict: str

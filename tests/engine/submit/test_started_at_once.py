@@ -31,7 +31,7 @@ async def park(hand: Hand, worker: str = "w1", slots: int = 1, **more: Any) -> a
 
 
 async def look(hand: Hand) -> None:
-    """What the dispatcher does by itself, as soon as there is news."""
+    """Does what the dispatcher does by itself when there is news."""
     dispatcher = hand.engine.dispatcher
     dispatcher._wake.clear()
     while await dispatcher.claim():

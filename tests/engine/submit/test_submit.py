@@ -40,7 +40,7 @@ async def sent(hand: Hand) -> list[str]:
 
 
 async def kept(hand: Hand, execution_id: int) -> list[Any]:
-    """All that is kept of an execution, but for its number and those of its rows."""
+    """Returns everything that is stored of an execution, without its number and those of its rows."""
     rows: list[Any] = []
     for table, key in (("execution", "id"), ("item", "execution_id"), ("step", "execution_id")):
         found = await hand.sql(

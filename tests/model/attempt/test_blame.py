@@ -1,4 +1,4 @@
-"""Which failures count against the worker that ran the attempt."""
+"""Tests which failures count against the worker that ran the attempt."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_raw_has_no_meaning_where_nothing_is_quoted(step):
 
 
 def test_what_stands_inside_quotes_in_a_stored_definition_fails_its_attempt():
-    """Such a definition was accepted once. It still loads, but nothing of it is run unquoted."""
+    """An earlier version accepted such a definition. It still loads, but nothing of it is run unquoted."""
     source = "name: w\nworkflow: [{step: s, type: process, command: 'ls'}]\n"
     body = parse_workflow(source).as_dict()
     body["steps"][0]["spec"]["command"] = QUOTED

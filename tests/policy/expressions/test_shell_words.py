@@ -137,7 +137,7 @@ PIECES = st.lists(
 @given(pieces=PIECES)
 @example(["echo ", '"', "$(", "case a in a)", '"', MARK, '"', ";; esac", ")", '"'])
 def test_no_accepted_word_is_ever_run(pieces):
-    """Whatever the text is: where every word may stand, no word is read as code. `-n` reads without running."""
+    """Whatever the text is, no word is read as code in a place where words may stand. `-n` reads without running."""
     text = "".join(pieces)
     places = misplaced_words(text)
     assert len(places) == text.count(MARK)

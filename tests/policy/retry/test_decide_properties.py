@@ -1,4 +1,4 @@
-"""What holds for every policy, ledger and outcome."""
+"""Tests properties that hold for every policy, ledger and outcome."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ STORED_BY_0_1 = """
  "infra_attempts": 0, "give_up_after": null, "honor_retry_after": true, "max_retry_after": 3600.0,
  "attempt_cost": null, "max_snoozes": 100}
 """
-"""What version 0.1 stored where there was no policy."""
+"""The policy that version 0.1 stored if no policy was given."""
 
 
 def test_a_policy_stored_by_version_0_1_keeps_its_meaning_and_its_hash():

@@ -1,4 +1,4 @@
-"""How a server is started and waited for, and how its files are written."""
+"""Tests how a server is started and waited for, and how its files are written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_server_that_recovers_is_waited_for_and_not_stopped(tmp_path, monkeypa
 
 @as_root
 def test_a_link_in_the_data_leads_root_nowhere(open_folder):
-    """What belongs to PostgreSQL's account may be full of traps: root writes new files there, and follows nothing."""
+    """Folders of PostgreSQL's account may be full of traps. Root writes new files there, and follows no link."""
     account = find_place(open_folder / "home").account
     data, victim = open_folder / "18", open_folder / "victim"
     victim.write_text("root's own")

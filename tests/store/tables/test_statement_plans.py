@@ -151,8 +151,7 @@ BELIEVED_EMPTY = """
 update pg_class set reltuples = 0, relpages = 500
  where relnamespace = 'tenax'::regnamespace and relname in ('item', 'step', 'execution', 'fan')
 """
-"""What a vacuum leaves that comes while the queue is empty, and cannot give its pages back: until the next one, every plan is made
-for no rows at all."""
+"""Leaves the statistics of a vacuum of the empty queue that cannot give pages back. Until the next one, plans are made for no rows."""
 
 
 async def explain_all(

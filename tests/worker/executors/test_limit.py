@@ -193,7 +193,7 @@ def test_what_needs_no_time_is_in_time_and_nothing_rings_afterwards(play):
 
 
 def test_who_is_done_in_the_very_round_in_which_the_time_is_up_is_one_or_the_other(play):
-    """What it waits for and its alarm are due together: either is right, but not half of each."""
+    """The awaited result and the alarm are due together. Either may win, but not half of each."""
 
     async def scene(attempt: Attempt):
         for rounds in range(6):

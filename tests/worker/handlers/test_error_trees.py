@@ -42,13 +42,13 @@ class ReadAndLost(httpx2.ReadError, ConnectionError):
 class Leaf(NamedTuple):
     make: Callable[[], BaseException]
     lost: bool = False
-    """A connection failed."""
+    """True if a connection failed."""
     tells: str | None = None
-    """How, by what the operating system says."""
+    """The kind of the failure by the error of the operating system."""
     otherwise: str = "other"
-    """How, where nothing behind it tells."""
+    """The kind of the failure if no cause tells it."""
     final: bool = False
-    """What is behind it does not count."""
+    """True if its causes do not count."""
 
 
 LEAVES = (
