@@ -50,7 +50,7 @@ class Listeners:
     messages: Callable[[], None]
     """There may be messages in the inbox."""
     due: Callable[[float], None]
-    """Something is due in so many seconds."""
+    """Something is due in this many seconds."""
     connected: Callable[[], None]
     """The connection that listens to the other servers was made anew. Messages may have been missed."""
     worker_effects: Callable[[WorkerEffects], bool]

@@ -10,7 +10,7 @@ from tenax.store.time_slices import SLICE, TimeSlice, give_way, urgent
 __all__ = ["LARGE", "SLICE", "TimeSlice", "give_way_after", "in_slices", "urgent"]
 
 LARGE = 1_000_000
-"""Bytes. To copy, search or encode so many takes a good part of a time slice."""
+"""Bytes of data that are large. To copy, search or encode them takes a good part of a time slice."""
 
 T = TypeVar("T")
 

@@ -201,7 +201,7 @@ class Database:
             await asyncio.to_thread(self.embedded.look_after)
 
     async def close(self, *, seconds: float = 5.0) -> None:
-        """Closes the pools, by force after so many seconds, and releases the embedded server."""
+        """Closes the pools, by force after this many seconds, and releases the embedded server."""
         try:
             async with asyncio.timeout(seconds):
                 await self.planned_pool.close()

@@ -59,8 +59,7 @@ class _Line:
         await turn
 
     def _go_round(self, rounds: int, waited: float = 0.0) -> None:
-        """Lets the loop make so many rounds, and then continues the first work in the line. Urgent work may
-        delay that for a while."""
+        """Lets the loop make this many rounds, and then continues the first work in the line. Urgent work may delay that for a while."""
         loop = asyncio.get_running_loop()
         if rounds > 1:
             loop.call_soon(self._go_round, rounds - 1)

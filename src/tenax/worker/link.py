@@ -36,7 +36,7 @@ class Link:
         self._came_back = asyncio.Event()
 
     async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
-        """Returns the answer, or raises `LinkDown`. Errors that only a person can put right are raised unchanged."""
+        """Returns the answer, or raises `LinkDown`. Errors that only a person can correct are raised unchanged."""
         try:
             if seconds is None:
                 answer = await request

@@ -111,7 +111,7 @@ class Worker:
     async def run(self, stop: asyncio.Event, at_once: asyncio.Event | None = None) -> None:
         """Works until `stop` is set, then drains. `at_once` cuts the draining short. Also ends if the server asks for it.
 
-        Raises errors that only a person can put right: a refused token, a wrong URL, a name that another worker has taken
+        Raises errors that only a person can correct: a refused token, a wrong URL, a name that another worker has taken
         over. The transport is left open.
         """
         self._registration = replace(self._registration, life=self._registration.life or str(uuid4()))

@@ -54,8 +54,7 @@ async def find_outcomes(
 
 
 async def is_log_longer(tx: Connection, execution_id: int, executions: int = 1, tokens: int = 1) -> bool:
-    """Returns whether the log of an execution has more rows than `find_outcomes` searches for so many executions and
-    tokens."""
+    """Returns whether the log of an execution has more rows than `find_outcomes` searches for this many executions and tokens."""
     return bool(await tx.fetchval(sql("is_log_longer"), execution_id, *_look(executions, tokens)))
 
 
