@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from tenax.model.events import timestamp
 from tenax.model.execution_views import HeldWork
@@ -16,6 +18,18 @@ from tenax.store.statements import sql
 async def list_queues(tx: Connection, alive_within: float) -> list[Queue]:
     rows = await tx.fetch(sql("list_queues"), alive_within, SERVER_QUEUE)
     return [Queue(**{**row, "oldest_at": timestamp(row["oldest_at"])}) for row in rows]
+
+
+class QueueState(NamedTuple):
+    """The time, how many items the rate of a queue lets start, and when its next retry is due."""
+
+    now: datetime
+    tokens: float | None
+    next_at: datetime | None
+
+
+async def queue_state(tx: Connection, queue: str) -> QueueState:
+    return QueueState(**await tx.fetchrow(sql("find_queue_state"), queue))
 
 
 async def limit_queue(
