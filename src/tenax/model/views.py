@@ -358,7 +358,9 @@ class Queue(View):
     oldest_at: str | None
     """Since when the oldest ready item waits."""
     workers: int
-    """The number of live workers that serve the queue."""
+    """The number of live and active workers that serve the queue."""
+    idle: list[IdleWorker]
+    """The live workers of the queue that take no work, because they are paused or draining."""
     concurrency: int | None
     rate: float | None
     burst: int | None

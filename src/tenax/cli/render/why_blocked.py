@@ -68,13 +68,17 @@ def _release(held: Body, execution: Body, where: TargetFlags) -> str:
 
 def _serve(unserved: Body, where: TargetFlags) -> str:
     """Returns how to give an able worker work again, or how to start one."""
-    idle = unserved.get("idle") or ()
-    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
-    if kept:
-        return f"give it work again: {where.command('workers', 'resume', kept[0]['name'])}"
-    if idle:
-        return f"see what it has: {where.command('workers', 'show', idle[0]['name'])}"
+    if idle := unserved.get("idle"):
+        return wake(idle, where)
     queue, labels = unserved.get("queue"), unserved.get("labels") or {}
     flags = [] if queue in (None, DEFAULT_QUEUE) else ["--queue", queue]
     flags += [part for name, value in sorted(labels.items()) for part in ("--label", f"{name}={value}")]
     return f"start a worker: {worker_command(where, *flags)} (those there are: {where.command('workers')})"
+
+
+def wake(idle: Sequence[Body], where: TargetFlags) -> str:
+    """Returns how to give one of these workers work again, or where to see what keeps it from work."""
+    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
+    if kept:
+        return f"give it work again: {where.command('workers', 'resume', kept[0]['name'])}"
+    return f"see what it has: {where.command('workers', 'show', idle[0]['name'])}"
