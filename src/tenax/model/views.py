@@ -76,6 +76,10 @@ class Limited(OpenPart):
 
     reason: str
     since: str
+    queue: str | None
+    """The queue whose limit it is. Null for the `concurrency` of a step or action."""
+    held_by: list[int]
+    """Executions of which work runs under the `concurrency`, at most 5 of them."""
 
 
 class Standing(OpenPart):

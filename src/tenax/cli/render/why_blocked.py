@@ -32,7 +32,7 @@ def notes(execution: Body, where: TargetFlags) -> Iterator[tuple[str, str]]:
         if unserved := step.get("unserved"):
             yield f"{_whose(name, step)} is not run: {_told(unserved)}", _serve(unserved, where)
         if limited := step.get("limited"):
-            yield f"{_whose(name, step)} waits at a limit: {_told(limited)}", ""
+            yield f"{_whose(name, step)} waits at a limit: {_told(limited)}", _look(limited, execution, where)
 
 
 def _whose(name: str, step: Body, held: Body | None = None) -> str:
@@ -74,6 +74,18 @@ def _serve(unserved: Body, where: TargetFlags) -> str:
     flags = [] if queue in (None, DEFAULT_QUEUE) else ["--queue", queue]
     flags += [part for name, value in sorted(labels.items()) for part in ("--label", f"{name}={value}")]
     return f"start a worker: {worker_command(where, *flags)} (those there are: {where.command('workers')})"
+
+
+def _look(limited: Body, execution: Body, where: TargetFlags) -> str:
+    """Returns where to see what uses up a limit."""
+    if limited.get("queue"):
+        return f"see the limits of the queue: {where.command('queues')}"
+    others = [number for number in limited.get("held_by") or () if number != execution["id"]]
+    if not others:
+        return f"it goes on when one of them ends: {where.command('show', execution['id'], '--follow')}"
+    named = ", ".join(map(str, others))
+    plural = "s" if len(others) > 1 else ""
+    return f"see what runs, in execution{plural} {named}: {where.command('show', others[0])}"
 
 
 def wake(idle: Sequence[Body], where: TargetFlags) -> str:
