@@ -103,6 +103,8 @@ class WaitingItem(OpenPart):
     last_error: str | None
     compensates: bool
     available_at: str
+    due_in: float | None
+    """Seconds until the retry is due, by the clock of the database; 0 if it is. Null if no retry waits."""
     max_attempts: int | None
     unserved: Unserved | None
     limited: Limited | None

@@ -360,6 +360,24 @@ def test_list_and_its_filters(tenax, play):
     assert tenax("list", "--workflow", "none").out == "no executions\n"
 
 
+def test_list_says_when_a_retry_is_due(tenax, play):
+    async def fail(hand: Hand) -> None:
+        await hand.fail(await hand.lease_one())
+        await hand.clock.advance(0.25)
+
+    async def pass_time(hand: Hand) -> None:
+        await hand.clock.advance(60)
+
+    tenax("submit", "one.yaml")
+    play(fail)
+    assert "  only retrying, attempt 1 of 3, retry in 750ms  " in tenax("list").out
+    [row] = tenax("list", "--json").json
+    assert row["waiting"]["due_in"] == 0.75
+    play(pass_time)
+    assert "attempt 1 of 3, retry due" in tenax("list").out
+    assert tenax("list", "--json").json[0]["waiting"]["due_in"] == 0
+
+
 def test_cancel(tenax, play):
     tenax("submit", "one.yaml")
     ended = tenax("cancel", "1", "--reason", "not today", "--json")
