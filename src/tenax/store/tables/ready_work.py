@@ -31,7 +31,10 @@ class ReadyWork:
     key: str | None
     key_most: int | None
     action_running: int | None
+    action_held_by: Sequence[int]
+    """Executions of which work runs under the limit of the action, at most 5 of them."""
     key_running: int | None
+    key_held_by: Sequence[int]
     queue_most: int | None
     queue_running: int | None
     rate: float | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -68,32 +68,55 @@ def explain(
         Parameter(help="Only the decisions on this item, in every fan-out if --step is not given."),
     ] = None,
     attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
+    all_rules: Annotated[
+        bool, Parameter(name="--all", help="All rules that were looked at, for the earlier attempts too.")
+    ] = False,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Explain why an attempt was retried or not."""
+    """Explain why an attempt was retried or not.
+
+    The last decision on each step or item, and the one on --attempt, have all rules that were looked at. Earlier ones have
+    the rules that applied.
+    """
     found = run_async(_explained(where, execution_id, step, item, attempt))
     if json:
         print_json(found)
     elif found:
-        say("\n\n".join(_explanations(where, execution_id, found)))
+        brief = set() if all_rules or attempt is not None else _earlier(found)
+        say("\n\n".join(_explanations(where, execution_id, found, brief)))
+        if brief:
+            flags = [*(["--step", step] if step else []), *(["--item", item] if item is not None else [])]
+            say(f"\nall rules for each attempt: {where.command('explain', execution_id, *flags, '--all')}")
     else:
         say("no attempt has failed: there is nothing to explain")
 
 
-def _explanations(where: TargetFlags, execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _earlier(found: Sequence[dict[str, Any]]) -> set[int]:
+    """Returns the indices of the decisions that a later one on the same step, item or compensation follows."""
+    last: dict[tuple[Any, ...], int] = {}
+    with_rules = [index for index, one in enumerate(found) if "checks" in one["decision"]]
+    for index in with_rules:
+        one = found[index]
+        last[one["step"], one.get("item"), one.get("compensation")] = index
+    return set(with_rules).difference(last.values())
+
+
+def _explanations(
+    where: TargetFlags, execution_id: int, found: Sequence[dict[str, Any]], brief: Container[int]
+) -> Iterator[str]:
     """Yields the explanations. Items that succeeded at once need none and may be thousands, so they are only counted."""
     plain = 0
-    for one in found:
+    for index, one in enumerate(found):
         if one.get("item") is not None and "checks" not in one["decision"]:
             plain += 1
         else:
-            yield _explanation(where, execution_id, one)
+            yield _explanation(where, execution_id, one, brief=index in brief)
     if plain:
         yield f"{plain:,} item{'s' if plain != 1 else ''} succeeded at once; there was nothing to decide."
 
 
-def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any]) -> str:
+def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any], *, brief: bool) -> str:
     from tenax.cli.render.evidence import last_lines
 
     which: list[object] = ["--step", one["step"]]
@@ -104,7 +127,14 @@ def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any]) -> 
     evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
     if evidence:
         evidence.insert(0, "What it left behind:")
-    return "\n".join([printable(one["text"]), *evidence])
+    return "\n".join([printable(_in_brief(one) if brief else one["text"]), *evidence])
+
+
+def _in_brief(one: dict[str, Any]) -> str:
+    from tenax.policy.retry.explain import explain_decision, work_name
+
+    name = work_name(one["step"], one.get("item"), compensation=bool(one.get("compensation")))
+    return explain_decision(one["decision"], one["failure"], step=name, attempt=one["attempt"], brief=True)
 
 
 async def _explained(
