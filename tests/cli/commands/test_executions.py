@@ -324,7 +324,16 @@ def test_explain_has_all_rules_of_the_last_decision_alone(tenax, play):
 
     tenax("submit", "one.yaml")
     play(fail_three_times)
-    first, second, last, more = tenax("explain", "1").out.split("\n\n")
+    diagnosis, first, second, last, more = tenax("explain", "1").out.split("\n\n")
+    assert diagnosis.splitlines()[:4] == [
+        (
+            "Execution 1 failed because step only failed: transient (http_503): 503 Service Unavailable. "
+            "The attempts are used up; attempt 3 of 3 (0 retries left)."
+        ),
+        "What you can do:",
+        "  to have more attempts: raise `max_attempts` (it is 3)",
+        "  give it one more attempt, with what has succeeded kept: tenax retry 1 --step only",
+    ]
     assert first.splitlines()[-2:] == ["Of 7 rules looked at:", "  -> retry: delay 1s"]
     assert second.splitlines()[-2:] == ["Of 7 rules looked at:", "  -> retry: delay 2s"]
     assert last == tenax("explain", "1", "--attempt", "3").out.rstrip("\n")
@@ -361,12 +370,44 @@ def test_explain_names_the_rule_the_class_the_attempts_and_the_delay(tenax, play
     ):
         assert words in one.out
     everything = tenax("explain", "1", "--json").json
-    assert all(body["text"] in tenax("explain", "1", "--all").out for body in everything)
-    [body] = tenax("explain", "1", "--attempt", "2", "--json").json
+    assert everything["diagnosis"]["sentence"] in tenax("explain", "1").out
+    assert all(body["text"] in tenax("explain", "1", "--all").out for body in everything["decisions"])
+    alone = tenax("explain", "1", "--attempt", "2", "--json").json
+    assert alone["diagnosis"] is None
+    [body] = alone["decisions"]
     assert (body["step"], body["attempt"], body["verdict"], body["rule"]) == ("only", 2, "retry", "retry")
     missing = tenax("explain", "1", "--step", "olny")
     assert (missing.code, missing.out) == (2, "")
     assert "only" in missing.err
+
+
+def test_explain_of_a_worker_a_queue_and_of_nothing(tenax, play):
+    tenax("submit", "one.yaml")
+    assert tenax("explain", "--queue", "default").out.splitlines()[0] == (
+        "Queue default does not move: 1 items are ready, and no worker is live."
+    )
+
+    async def arrive(hand: Hand) -> None:
+        await hand.register("w1")
+
+    play(arrive)
+    assert tenax("explain", "--worker", "w1").code == 0
+    assert tenax("explain", "--worker", "w1", "--json").json["about"] == "worker w1"
+    for arguments in (
+        (),
+        ("1", "--worker", "w1"),
+        ("--worker", "w1", "--queue", "q"),
+        ("--queue", "q", "--step", "s"),
+    ):
+        refused = tenax("explain", *arguments)
+        assert (refused.code, refused.out) == (2, "")
+
+
+def test_explain_names_the_commands_with_the_flags_that_were_given(tenax):
+    tenax("submit", "one.yaml")
+    assert "start a server with workers: tenax up" in tenax("explain", "1").out
+    tenax("pause", "1")
+    assert "  let it go on: tenax resume 1" in tenax("explain", "1").out.splitlines()
 
 
 def test_list_and_its_filters(tenax, play):

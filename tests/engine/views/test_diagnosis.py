@@ -206,7 +206,7 @@ async def test_a_failure_that_is_not_retried_says_how_to_have_it_retried(hand):
     found = await hand.engine.diagnose(id_)
     assert found.sentence == (
         f"Execution {id_} failed because step only failed: logical (http_404): 404 Not Found. "
-        "Logical (http_404) is not retried by default; attempt 1 of 3 (2 retries left)."
+        "It is not retried by default; attempt 1 of 3 (2 retries left)."
     )
     assert found.remedies[0].words == "to have this retried: `retry: {retry_on: [http_404]}` in the step"
     assert await sentence(hand, id_, step="only") == found.sentence.partition("because ")[2].replace(

@@ -7,6 +7,7 @@ from typing import Any
 
 from tenax.cli.flags import TargetFlags, worker_command
 from tenax.cli.output import one_line, printable
+from tenax.model.definition.workflow import DEFAULT_QUEUE
 
 DOORS_SHOWN = 10
 _LONGEST = 600
@@ -36,6 +37,8 @@ def _remedy(remedy: Mapping[str, Any], where: TargetFlags) -> str:
     command = remedy["command"]
     if not command:
         return _line(remedy["words"])
+    if command == ["worker", "--queue", DEFAULT_QUEUE] and not where.settings().server:
+        return f"start a server with workers: {where.command('up')}"
     if command[0] == "worker":  # it takes no database
         return f"{_line(remedy['words'])}: {worker_command(where, *command[1:])}"
     return f"{_line(remedy['words'])}: {where.command(*command)}"

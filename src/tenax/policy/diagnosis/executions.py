@@ -185,7 +185,7 @@ def _ended(execution: Execution, decisions: Mapping[str, Decision], evidence: li
             remedies=[Remedy(words="run it again", command=["retry", str(execution.id)])],
             evidence=evidence,
         )
-    failed = why_failed(execution.id, name, failure, decisions.get(name))
+    failed = why_failed(execution, name, failure, decisions.get(name))
     return Diagnosis(
         about=about,
         sentence=f"Execution {execution.id} failed because step {name} failed: {failed.cause}.",
@@ -212,7 +212,7 @@ def _step_over(execution: Execution, name: str, step: Step, decision: Decision |
             sentence = f"Step {name} was cancelled with its execution before it was done."
             return Diagnosis(about="", sentence=sentence, evidence=evidence)
         case _:
-            failed = why_failed(execution.id, name, step.failure or {}, decision)
+            failed = why_failed(execution, name, step.failure or {}, decision)
             stand_in = (
                 f" Its `on_failure` is {step.on_failure}, so the execution goes on."
                 if step.on_failure

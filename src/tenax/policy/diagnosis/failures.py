@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tenax.model.diagnosis import Remedy
 from tenax.model.durations import format_duration
+from tenax.model.execution_views import Execution
 
 
 class Failed(NamedTuple):
@@ -21,20 +22,41 @@ MESSAGE_SHOWN = 200
 
 
 def why_failed(
-    execution_id: int, step: str, failure: Mapping[str, Any], decision: Mapping[str, Any] | None
+    execution: Execution, step: str, failure: Mapping[str, Any], decision: Mapping[str, Any] | None
 ) -> Failed:
     """Returns why a step or an item has failed. `decision` is the last one on it, or None if it failed without an
     attempt."""
-    what = failure_words(failure)
-    again = Remedy(
-        words="give it one more attempt, with what has succeeded kept",
-        command=["retry", str(execution_id), "--step", step],
-    )
+    what, again = failure_words(failure), _again(execution, step)
     if decision is None:
-        return Failed(f"without an attempt: {what}", [*_unstarted(failure), again])
+        return Failed(f"without an attempt: {what}", [*_unstarted(failure), *again])
+    return Failed(
+        f"{what}. {_verdict_words(failure, decision)}",
+        [*_by_rule(decision, failure), *_child(failure), *again],
+    )
+
+
+def _again(execution: Execution, step: str) -> list[Remedy]:
+    """Returns how to start the step again. A failure that its execution has outlived cannot be started again."""
+    if execution.status != "failed":
+        return []
+    if execution.compensation is not None:
+        anew = ["retry", str(execution.id), "--new"]
+        return [
+            Remedy(words="run all of it again as a new execution, since this one was undone", command=anew)
+        ]
+    command = ["retry", str(execution.id), "--step", step]
+    return [Remedy(words="give it one more attempt, with what has succeeded kept", command=command)]
+
+
+def _verdict_words(failure: Mapping[str, Any], decision: Mapping[str, Any]) -> str:
+    """Returns the reason of the decision as a sentence. The failure was named before, so `It` stands for it."""
     reason = str(decision.get("reason") or decision.get("rule"))
-    cause = f"{what}. {reason[:1].upper()}{reason[1:]}"
-    return Failed(cause, [*_by_rule(decision, failure), *_child(failure), again])
+    kind = f"{failure.get('class')} ({failure.get('reason')})"
+    if reason.startswith(f"{kind}: "):
+        reason = reason.removeprefix(f"{kind}: ")
+    elif reason.startswith(f"{kind} "):
+        reason = f"it {reason.removeprefix(kind).strip()}"
+    return f"{reason[:1].upper()}{reason[1:]}"
 
 
 def failure_words(failure: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ def diagnose_item(
         sentence = f"Item {name} was cancelled: its step or its execution ended before it was done."
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
     if item.status == "failed":
-        failed = why_failed(execution.id, step, item.failure or {}, decision)
+        failed = why_failed(execution, step, item.failure or {}, decision)
         remedies = [_of_item(remedy, item) for remedy in failed.remedies]
         sentence = f"Item {name} failed: {failed.cause}."
         return Diagnosis(about=about, sentence=sentence, remedies=remedies, evidence=evidence)

@@ -15,9 +15,13 @@ def seconds_until(at: str, now: str) -> float:
 def in_time(at: str, now: str) -> str:
     """Returns `in 12s`, or `now` if the time has come."""
     left = seconds_until(at, now)
-    return "now" if left <= 0 else f"in {format_duration(round(left, 1))}"
+    return "now" if left <= 0 else f"in {_rounded(left)}"
 
 
 def for_time(since: str, now: str) -> str:
     """Returns `for 12s`: the time from `since` to now."""
-    return f"for {format_duration(round(max(0.0, -seconds_until(since, now)), 1))}"
+    return f"for {_rounded(max(0.0, -seconds_until(since, now)))}"
+
+
+def _rounded(seconds: float) -> str:
+    return format_duration(round(seconds, 1) if seconds < 1 else round(seconds))
