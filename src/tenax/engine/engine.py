@@ -19,11 +19,13 @@ from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
+from tenax.engine.views import diagnosis
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import Outcome
+from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
 from tenax.model.views import (
@@ -194,6 +196,20 @@ class Engine:
         item: int | None = None,
     ) -> Sequence[Explanation]:
         return await explain(self.context, execution_id, step=step, attempt=attempt, item=item)
+
+    async def diagnose(
+        self, execution_id: int, *, step: str | None = None, item: int | None = None
+    ) -> Diagnosis:
+        """Says why an execution, a step or an item stands as it stands."""
+        return await diagnosis.diagnose(self.context, execution_id, step=step, item=item)
+
+    async def diagnose_worker(self, name: str) -> Diagnosis:
+        """Says why a worker gets no work."""
+        return await diagnosis.diagnose_worker(self.context, name)
+
+    async def diagnose_queue(self, name: str) -> Diagnosis:
+        """Says why a queue does not move."""
+        return await diagnosis.diagnose_queue(self.context, name)
 
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None

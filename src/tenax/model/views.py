@@ -76,6 +76,10 @@ class Limited(OpenPart):
 
     reason: str
     since: str
+    queue: str | None
+    """The queue whose limit it is. Null for the `concurrency` of a step or action."""
+    held_by: list[int]
+    """Executions of which work runs under the `concurrency`, at most 5 of them."""
 
 
 class Standing(OpenPart):
@@ -99,6 +103,8 @@ class WaitingItem(OpenPart):
     last_error: str | None
     compensates: bool
     available_at: str
+    due_in: float | None
+    """Seconds until the retry is due, by the clock of the database; 0 if it is. Null if no retry waits."""
     max_attempts: int | None
     unserved: Unserved | None
     limited: Limited | None
@@ -358,7 +364,9 @@ class Queue(View):
     oldest_at: str | None
     """Since when the oldest ready item waits."""
     workers: int
-    """The number of live workers that serve the queue."""
+    """The number of live and active workers that serve the queue."""
+    idle: list[IdleWorker]
+    """The live workers of the queue that take no work, because they are paused or draining."""
     concurrency: int | None
     rate: float | None
     burst: int | None

@@ -117,6 +117,23 @@ class Client:
         query = {"step": step, "item": item, "attempt": attempt}
         return await self._call("GET", f"/v1/executions/{execution_id}/explain", query=query)
 
+    async def diagnose(
+        self, execution_id: int, *, step: str | None = None, item: int | None = None
+    ) -> dict[str, Any]:
+        """Says why an execution, a step or an item stands as it stands: `sentence`, `doors`, `next`, `remedies`."""
+        query = {"step": step, "item": item}
+        answer = await self._call("GET", f"/v1/executions/{execution_id}/diagnosis", query=query)
+        return cast("dict[str, Any]", answer)
+
+    async def diagnose_worker(self, name: str) -> dict[str, Any]:
+        """Says why a worker gets no work."""
+        return cast("dict[str, Any]", await self._call("GET", f"{_worker(name)}/diagnosis"))
+
+    async def diagnose_queue(self, name: str) -> dict[str, Any]:
+        """Says why a queue does not move."""
+        answer = await self._call("GET", f"/v1/queues/{quote(name, safe='')}/diagnosis")
+        return cast("dict[str, Any]", answer)
+
     async def verify(
         self, execution_id: int | None = None, *, after: int = 0, since: str | None = None
     ) -> dict[str, Any]:

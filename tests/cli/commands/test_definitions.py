@@ -220,6 +220,60 @@ def test_the_schedule_as_json(command, tmp_path):
     assert len(body["steps"]["watch"]["attempts"]) == 20
 
 
+RULES = """
+name: ruled
+workflow:
+  - step: call
+    type: process
+    command: "true"
+    retry:
+      max_attempts: 4
+      jitter: 0
+      rules:
+        - {on: [http_429, timeout], initial_delay: 30s, backoff: fixed, max_attempts: 3}
+        - {on: invalid, retry: false}
+        - {when: "failure.exit_code == 7", retry: true, max_retry_after: 1m}
+        - {on: transient, backoff: none, max_attempts: 9}
+"""
+
+
+def test_the_schedule_of_each_rule(command, tmp_path):
+    (tmp_path / "ruled.yaml").write_text(RULES)
+    ended = command("delays", "ruled.yaml", "--limit", "2")
+    assert (ended.code, ended.err) == (0, "")
+    _, _, rules = ended.out.partition("    ...\n\n")
+    assert rules == (
+        "call, rules[0] (on http_429, timeout): 3 attempts, fixed backoff from 30s, at most 5m, jitter none\n"
+        "attempt  least  nominal  most  cumulative  at least  at most\n"
+        "      1     0s       0s    0s          0s        0s       0s\n"
+        "      2    30s      30s   30s         30s       30s      30s\n"
+        "    ...\n"
+        "\n"
+        "call, rules[1] (on invalid): 1 attempt, no retries\n"
+        "\n"
+        "call, rules[2] (when failure.exit_code == 7): the same attempts and delays\n"
+        "\n"
+        "call, rules[3] (on transient): 4 attempts, no delays\n"
+        "attempt  least  nominal  most  cumulative  at least  at most\n"
+        "      1     0s       0s    0s          0s        0s       0s\n"
+        "      2     0s       0s    0s          0s        0s       0s\n"
+        "    ...\n"
+    )
+
+
+def test_the_schedule_of_each_rule_as_json(command, tmp_path):
+    (tmp_path / "ruled.yaml").write_text(RULES)
+    rules = command("delays", "ruled.yaml", "--json").json["steps"]["call"]["rules"]
+    assert [(one["rule"], one["max_attempts"], len(one["attempts"]), one["more"]) for one in rules] == [
+        ("rules[0]", 3, 3, False),
+        ("rules[1]", 4, 1, False),
+        ("rules[2]", 4, 4, False),
+        ("rules[3]", 4, 4, False),
+    ]
+    assert rules[0]["on"] == ["http_429", "timeout"]
+    assert rules[0]["attempts"][2]["cumulative"] == 60.0
+
+
 def test_the_schedule_of_a_wrong_file(command, tmp_path):
     (tmp_path / "bad.yaml").write_text(BAD)
     ended = command("delays", "bad.yaml")

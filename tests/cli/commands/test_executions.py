@@ -316,13 +316,51 @@ def test_text_from_elsewhere_cannot_steer_the_terminal(tenax, play):
         assert "\\x1b[2J[bold]boo[/bold]" in ended.out
 
 
+def test_explain_has_all_rules_of_the_last_decision_alone(tenax, play):
+    async def fail_three_times(hand: Hand) -> None:
+        for _ in range(3):
+            await hand.fail(await hand.lease_one())
+            await hand.clock.advance(10)
+
+    tenax("submit", "one.yaml")
+    play(fail_three_times)
+    diagnosis, first, second, last, more = tenax("explain", "1").out.split("\n\n")
+    assert diagnosis.splitlines()[:4] == [
+        (
+            "Execution 1 failed because step only failed: transient (http_503): 503 Service Unavailable. "
+            "The attempts are used up; attempt 3 of 3 (0 retries left)."
+        ),
+        "What you can do:",
+        "  to have more attempts: raise `max_attempts` (it is 3)",
+        "  give it one more attempt, with what has succeeded kept: tenax retry 1 --step only",
+    ]
+    assert first.splitlines()[-2:] == ["Of 7 rules looked at:", "  -> retry: delay 1s"]
+    assert second.splitlines()[-2:] == ["Of 7 rules looked at:", "  -> retry: delay 2s"]
+    assert last == tenax("explain", "1", "--attempt", "3").out.rstrip("\n")
+    assert last.splitlines()[-8:] == [
+        "Attempts: attempt 3 of 3 (0 retries left).",
+        "Rules looked at, in order:",
+        "     execution_ended: execution_open true",
+        "     never_retried_class: class transient",
+        "     not_retryable: retryable true",
+        "     retries_disabled: retries_enabled true",
+        "     class_default: class transient, reason http_503, retried true",
+        "  -> attempts_exhausted: counted 3, max_attempts 3",
+    ]
+    assert more == "all rules for each attempt: tenax explain 1 --all\n"
+    assert "tenax explain 1 --step only --all\n" in tenax("explain", "1", "--step", "only").out
+    assert "all rules for each" not in tenax("explain", "1", "--all").out
+
+
 def test_explain_names_the_rule_the_class_the_attempts_and_the_delay(tenax, play):
     tenax("submit", "one.yaml")
     play(fail_twice_then_succeed)
     everything = tenax("explain", "1")
     assert everything.code == 0
     one = tenax("explain", "1", "--step", "only", "--attempt", "2")
-    assert one.out in everything.out
+    assert one.out in tenax("explain", "1", "--all").out
+    brief, _, _ = one.out.partition("Rules looked at")
+    assert brief in everything.out
     for words in (
         "Step only, attempt 2: retry.",
         "What happened: transient (http_503)",
@@ -331,11 +369,45 @@ def test_explain_names_the_rule_the_class_the_attempts_and_the_delay(tenax, play
         "The exponential curve gives 2s after 2 counted failures",
     ):
         assert words in one.out
-    [body] = tenax("explain", "1", "--attempt", "2", "--json").json
+    everything = tenax("explain", "1", "--json").json
+    assert everything["diagnosis"]["sentence"] in tenax("explain", "1").out
+    assert all(body["text"] in tenax("explain", "1", "--all").out for body in everything["decisions"])
+    alone = tenax("explain", "1", "--attempt", "2", "--json").json
+    assert alone["diagnosis"] is None
+    [body] = alone["decisions"]
     assert (body["step"], body["attempt"], body["verdict"], body["rule"]) == ("only", 2, "retry", "retry")
     missing = tenax("explain", "1", "--step", "olny")
     assert (missing.code, missing.out) == (2, "")
     assert "only" in missing.err
+
+
+def test_explain_of_a_worker_a_queue_and_of_nothing(tenax, play):
+    tenax("submit", "one.yaml")
+    assert tenax("explain", "--queue", "default").out.splitlines()[0] == (
+        "Queue default does not move: 1 items are ready, and no worker is live."
+    )
+
+    async def arrive(hand: Hand) -> None:
+        await hand.register("w1")
+
+    play(arrive)
+    assert tenax("explain", "--worker", "w1").code == 0
+    assert tenax("explain", "--worker", "w1", "--json").json["about"] == "worker w1"
+    for arguments in (
+        (),
+        ("1", "--worker", "w1"),
+        ("--worker", "w1", "--queue", "q"),
+        ("--queue", "q", "--step", "s"),
+    ):
+        refused = tenax("explain", *arguments)
+        assert (refused.code, refused.out) == (2, "")
+
+
+def test_explain_names_the_commands_with_the_flags_that_were_given(tenax):
+    tenax("submit", "one.yaml")
+    assert "start a server with workers: tenax up" in tenax("explain", "1").out
+    tenax("pause", "1")
+    assert "  let it go on: tenax resume 1" in tenax("explain", "1").out.splitlines()
 
 
 def test_list_and_its_filters(tenax, play):
@@ -358,6 +430,24 @@ def test_list_and_its_filters(tenax, play):
     assert "fetch queued" in lines[1]
     assert lines[2].endswith("503 Service Unavailable")
     assert tenax("list", "--workflow", "none").out == "no executions\n"
+
+
+def test_list_says_when_a_retry_is_due(tenax, play):
+    async def fail(hand: Hand) -> None:
+        await hand.fail(await hand.lease_one())
+        await hand.clock.advance(0.25)
+
+    async def pass_time(hand: Hand) -> None:
+        await hand.clock.advance(60)
+
+    tenax("submit", "one.yaml")
+    play(fail)
+    assert "  only retrying, attempt 1 of 3, retry in 750ms  " in tenax("list").out
+    [row] = tenax("list", "--json").json
+    assert row["waiting"]["due_in"] == 0.75
+    play(pass_time)
+    assert "attempt 1 of 3, retry due" in tenax("list").out
+    assert tenax("list", "--json").json[0]["waiting"]["due_in"] == 0
 
 
 def test_cancel(tenax, play):

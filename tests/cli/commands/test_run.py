@@ -278,6 +278,23 @@ def test_what_is_wrong_with_the_file_or_the_inputs_is_said(folder: Path, databas
     assert "greeting" in ended.stderr
 
 
+@pytest.mark.parametrize("verb", ["run", "submit", "store"])
+def test_a_wrong_file_makes_no_database(folder: Path, verb: str) -> None:
+    (folder / "wrong.yaml").write_text("name: x\nworkflow:\n  - step: a\n    type: pyton\n")
+    ended = tenax(folder, verb, "wrong.yaml", "--home", str(folder / "new"))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("tenax: wrong.yaml:4:")
+    assert not (folder / "new").exists()
+
+
+@pytest.mark.parametrize("verb", ["run", "submit"])
+def test_wrong_inputs_make_no_database(folder: Path, verb: str) -> None:
+    ended = tenax(folder, verb, "flaky.yaml", "--input", "greeting=3", "--home", str(folder / "new"))
+    assert ended.returncode == 2
+    assert "greeting" in ended.stderr
+    assert not (folder / "new").exists()
+
+
 @pytest.mark.parametrize(
     "where",
     [("--server", "http://127.0.0.1:1"), ("--database", "postgresql://nobody@127.0.0.1:1/none")],

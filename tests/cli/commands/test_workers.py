@@ -123,6 +123,26 @@ def test_pause_and_resume(tenax, server):
     assert tenax("workers", "resume", "w1").out == "worker w1 was active already\n"
 
 
+def test_a_queue_whose_worker_is_paused_is_not_called_unserved(tenax, server):
+    tenax("submit", "gpu.yaml")
+    assert "no live worker serves gpu; start one: tenax worker --queue gpu\n" in tenax("queues").out
+    register(server, "w1", queues=["gpu"])
+    tenax("workers", "pause", "w1")
+    shown = tenax("queues").out
+    assert "no worker of gpu takes work: w1 is paused; give it work again: tenax workers resume w1\n" in shown
+    assert "start one" not in shown
+    [queue] = tenax("queues", "--json").json
+    assert (queue["workers"], [(one["name"], one["state"]) for one in queue["idle"]]) == (
+        0,
+        [("w1", "paused")],
+    )
+    register(server, "w2", queues=["gpu"])
+    tenax("workers", "drain", "w2")
+    assert "takes work: w1 is paused, w2 is draining; give it" in tenax("queues").out
+    tenax("workers", "resume", "w1")
+    assert "takes work" not in tenax("queues").out, "an active worker is there again"
+
+
 def test_drain(tenax, server):
     life = register(server)
     drained = tenax("workers", "drain", "w1")

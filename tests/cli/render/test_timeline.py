@@ -306,11 +306,21 @@ def test_an_able_worker_that_is_kept_from_work_is_the_nearest_help(state, actor,
     assert text.splitlines()[-1] == f"  {remedy}"
 
 
-def test_a_step_at_a_limit_says_which():
-    limited = {"reason": "2 of 2 of `charge` run (concurrency)", "since": START}
+@pytest.mark.parametrize(
+    ("of", "remedy"),
+    [
+        ({"held_by": [4, 5]}, "see what runs, in executions 4, 5: tenax show 4"),
+        ({"held_by": [4, 7]}, "see what runs, in execution 4: tenax show 4"),
+        ({"held_by": [7]}, "it goes on when one of them ends: tenax show 7 --follow"),
+        ({}, "it goes on when one of them ends: tenax show 7 --follow"),  # from an earlier server
+        ({"queue": "gpu", "held_by": []}, "see the limits of the queue: tenax queues"),
+    ],
+)
+def test_a_step_at_a_limit_says_which_and_where_to_look(of, remedy):
+    limited = {"reason": "2 of 2 of `charge` run (concurrency)", "since": START, **of}
     lines = drawn(execution("step_enqueued", step={"limited": limited})).splitlines()
     assert cells(next(line for line in lines if line.startswith("s ")))[3] == "at a limit: see below"
-    assert lines[-1] == "s waits at a limit: 2 of 2 of `charge` run (concurrency)"
+    assert lines[-2:] == ["s waits at a limit: 2 of 2 of `charge` run (concurrency)", f"  {remedy}"]
 
 
 def test_hints_of_a_worker_name_the_server_and_never_a_database():

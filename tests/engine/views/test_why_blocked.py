@@ -37,6 +37,8 @@ async def test_a_step_says_at_which_limit_it_waits(hand, concurrency, words):
     first, _ = await lease_all(hand)
     assert await told(hand, ids[2]) == words
     assert await told(hand, ids[2], "unserved") is None
+    limited = (await hand.get(ids[2]))["steps"]["only"]["limited"]
+    assert (limited["queue"], limited["held_by"]) == (None, ids[:2]), "the executions to look at"
     assert await told(hand, ids[0]) is None, "it runs"
     await hand.succeed(first)
     assert await told(hand, ids[2]) is None, "there is room"
@@ -54,11 +56,13 @@ async def test_the_limits_of_a_queue(hand):
     await limit(hand, concurrency=1)
     ids = await submit_many(hand, 4)
     [first] = await lease_all(hand)
-    assert await told(hand, ids[3]) == "1 of 1 of the queue default run (tenax queues)"
+    assert await told(hand, ids[3]) == "1 of 1 of the queue default run"
+    limited = (await hand.get(ids[3]))["steps"]["only"]["limited"]
+    assert (limited["queue"], limited["held_by"]) == ("default", [])
     await limit(hand, rate=0.5, burst=1)
     await hand.succeed(first)
     await lease_all(hand)
-    assert await told(hand, ids[3]) == "the rate of the queue default, 30/m, is used up (tenax queues)"
+    assert await told(hand, ids[3]) == "the rate of the queue default, 30/m, is used up"
     await hand.clock.advance(2)
     assert await told(hand, ids[3]) is None
     await limit(hand)

@@ -60,6 +60,16 @@ class DatabaseBackend:
         found = await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
         return [to_builtins(one) for one in found]
 
+    async def diagnose(self, execution_id: int, *, step: str | None, item: int | None) -> dict[str, Any]:
+        found = await self._engine.diagnose(check_id(execution_id), step=step, item=item)
+        return dict(to_builtins(found))
+
+    async def diagnose_worker(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.diagnose_worker(name)))
+
+    async def diagnose_queue(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.diagnose_queue(name)))
+
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:

@@ -52,6 +52,15 @@ class ServerBackend:
         found = await self._client.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
         return list(found)
 
+    async def diagnose(self, execution_id: int, *, step: str | None, item: int | None) -> dict[str, Any]:
+        return await self._client.diagnose(check_id(execution_id), step=step, item=item)
+
+    async def diagnose_worker(self, name: str) -> dict[str, Any]:
+        return await self._client.diagnose_worker(name)
+
+    async def diagnose_queue(self, name: str) -> dict[str, Any]:
+        return await self._client.diagnose_queue(name)
+
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:

@@ -53,6 +53,14 @@ class Backend(Protocol):
         self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
     ) -> Sequence[dict[str, Any]]: ...
 
+    async def diagnose(self, execution_id: int, *, step: str | None, item: int | None) -> dict[str, Any]:
+        """Says why an execution, a step or an item stands as it stands."""
+        ...
+
+    async def diagnose_worker(self, name: str) -> dict[str, Any]: ...
+
+    async def diagnose_queue(self, name: str) -> dict[str, Any]: ...
+
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:

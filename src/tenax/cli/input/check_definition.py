@@ -6,13 +6,16 @@ import posixpath
 from collections.abc import Mapping, Sequence
 
 from tenax.cli.input.inputs import STDIN, STDIN_SHOWN
+from tenax.cli.input.policies import default_retry
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import input_problems
 from tenax.model.definition.workflow import Workflow
-from tenax.model.parse.parse import draft_workflow
+from tenax.model.parse.parse import check_input, draft_workflow
 from tenax.model.policy import Patch
+from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
 from tenax.sdk.bundle import shown_path
+from tenax.settings import Settings
 
 
 def check_whole(
@@ -35,6 +38,18 @@ def check_whole(
     if findings:
         raise InvalidDefinition(findings)
     return workflow, workflows
+
+
+def check_submission(submission: Submission, settings: Settings) -> None:
+    """Checks the definition and the inputs before a database is made or started for them.
+
+    Commands with a server leave this to it, since it has a default policy of its own.
+    """
+    server_retry = default_retry(settings)
+    workflow, _ = check_whole(
+        submission.source or "", submission.filename or "", submission.files, server_retry
+    )
+    check_input(workflow, submission.input)
 
 
 def _wrong_inputs(

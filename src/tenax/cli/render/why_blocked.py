@@ -32,7 +32,7 @@ def notes(execution: Body, where: TargetFlags) -> Iterator[tuple[str, str]]:
         if unserved := step.get("unserved"):
             yield f"{_whose(name, step)} is not run: {_told(unserved)}", _serve(unserved, where)
         if limited := step.get("limited"):
-            yield f"{_whose(name, step)} waits at a limit: {_told(limited)}", ""
+            yield f"{_whose(name, step)} waits at a limit: {_told(limited)}", _look(limited, execution, where)
 
 
 def _whose(name: str, step: Body, held: Body | None = None) -> str:
@@ -68,13 +68,29 @@ def _release(held: Body, execution: Body, where: TargetFlags) -> str:
 
 def _serve(unserved: Body, where: TargetFlags) -> str:
     """Returns how to give an able worker work again, or how to start one."""
-    idle = unserved.get("idle") or ()
-    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
-    if kept:
-        return f"give it work again: {where.command('workers', 'resume', kept[0]['name'])}"
-    if idle:
-        return f"see what it has: {where.command('workers', 'show', idle[0]['name'])}"
+    if idle := unserved.get("idle"):
+        return wake(idle, where)
     queue, labels = unserved.get("queue"), unserved.get("labels") or {}
     flags = [] if queue in (None, DEFAULT_QUEUE) else ["--queue", queue]
     flags += [part for name, value in sorted(labels.items()) for part in ("--label", f"{name}={value}")]
     return f"start a worker: {worker_command(where, *flags)} (those there are: {where.command('workers')})"
+
+
+def _look(limited: Body, execution: Body, where: TargetFlags) -> str:
+    """Returns where to see what uses up a limit."""
+    if limited.get("queue"):
+        return f"see the limits of the queue: {where.command('queues')}"
+    others = [number for number in limited.get("held_by") or () if number != execution["id"]]
+    if not others:
+        return f"it goes on when one of them ends: {where.command('show', execution['id'], '--follow')}"
+    named = ", ".join(map(str, others))
+    plural = "s" if len(others) > 1 else ""
+    return f"see what runs, in execution{plural} {named}: {where.command('show', others[0])}"
+
+
+def wake(idle: Sequence[Body], where: TargetFlags) -> str:
+    """Returns how to give one of these workers work again, or where to see what keeps it from work."""
+    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
+    if kept:
+        return f"give it work again: {where.command('workers', 'resume', kept[0]['name'])}"
+    return f"see what it has: {where.command('workers', 'show', idle[0]['name'])}"

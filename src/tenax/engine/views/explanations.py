@@ -13,7 +13,7 @@ from tenax.engine.views.view_room import ViewRoom
 from tenax.errors import NotFound
 from tenax.model.execution_views import Event
 from tenax.model.views import Explanation
-from tenax.policy.retry.explain import explain_decision
+from tenax.policy.retry.explain import explain_decision, work_name
 
 _SUCCESSES = ("action_completed", "compensation_completed")
 """Events of successes. A success may come after its attempt had failed by its deadline: that failure is not its own."""
@@ -92,11 +92,7 @@ def _explained(decided: Event, failure: dict[str, Any] | None) -> Explanation:
 
 
 def _text(decided: Event, decision: dict[str, Any], failure: dict[str, Any] | None) -> str:
-    name = decided.step or ""
-    if decided.item is not None:
-        name += f"[{decided.item}]"
-    if decided.type.startswith("compensation_"):
-        name += " (compensation)"
+    name = work_name(decided.step, decided.item, compensation=decided.type.startswith("compensation_"))
     if "checks" not in decision:
         return f"{name}: attempt {decided.attempt} succeeded at once; there was nothing to decide."
     assert decided.attempt is not None, "a decision is on an attempt"

@@ -88,23 +88,26 @@ def _server(row: WorkerRow) -> LiveWorker:
 
 
 def _limited(work: ReadyWork) -> Limited | None:
-    reason = _why_limited(work)
-    return None if reason is None else Limited(reason=reason, since=timestamp(work.since))
-
-
-def _why_limited(work: ReadyWork) -> str | None:
-    """Returns the first limit that is reached, in plain words."""
+    """Returns the first limit that is reached."""
     if work.action is not None and _is_full(work.action_running, work.action_most):
         name, _ = _read_limit(work.action)
-        return f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
+        reason = f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
+        return _at(work, reason, held_by=work.action_held_by)
     if work.key is not None and _is_full(work.key_running, work.key_most):
         name, key = _read_limit(work.key)
-        return f"{work.key_running} of {work.key_most} of `{name}` with the key {key!r} run (concurrency)"
+        reason = f"{work.key_running} of {work.key_most} of `{name}` with the key {key!r} run (concurrency)"
+        return _at(work, reason, held_by=work.key_held_by)
     if _is_full(work.queue_running, work.queue_most):
-        return f"{work.queue_running} of {work.queue_most} of the queue {work.queue} run (tenax queues)"
+        reason = f"{work.queue_running} of {work.queue_most} of the queue {work.queue} run"
+        return _at(work, reason, queue=work.queue)
     if work.rate is not None and work.tokens is not None and work.tokens + 1e-9 < 1:
-        return f"the rate of the queue {work.queue}, {rate_words(work.rate)}, is used up (tenax queues)"
+        reason = f"the rate of the queue {work.queue}, {rate_words(work.rate)}, is used up"
+        return _at(work, reason, queue=work.queue)
     return None
+
+
+def _at(work: ReadyWork, reason: str, *, queue: str | None = None, held_by: Sequence[int] = ()) -> Limited:
+    return Limited(reason=reason, since=timestamp(work.since), queue=queue, held_by=list(held_by))
 
 
 def _is_full(running: int | None, most: int | None) -> bool:

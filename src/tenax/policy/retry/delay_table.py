@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tenax.model.policy import Policy
 from tenax.policy.retry.backoff import bounds, capped, decorrelated_bounds
+from tenax.policy.retry.resolve import CompiledRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,17 @@ def delay_table(policy: Policy, *, limit: int = 20) -> list[DelayRow]:
     if total is None or total > len(rows):
         rows[-1] = _marked(rows[-1])
     return rows
+
+
+def within_rule(policy: Policy, rule: CompiledRule) -> Policy:
+    """Returns the policy that holds if every failure matches this rule of `policy`."""
+    limits = [most for most in (policy.max_attempts, rule.rule.max_attempts) if most is not None]
+    return replace(
+        rule.delays,
+        max_attempts=min(limits, default=None),
+        retryable=policy.retryable and rule.rule.retry is not False,
+        rules=(),
+    )
 
 
 def _delays(

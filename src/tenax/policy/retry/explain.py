@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenax.model.durations import format_duration
@@ -20,10 +20,15 @@ _LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases
 
 
 def explain_decision(
-    decision: Mapping[str, Any], failure: Mapping[str, Any] | None, *, step: str, attempt: int
+    decision: Mapping[str, Any],
+    failure: Mapping[str, Any] | None,
+    *,
+    step: str,
+    attempt: int,
+    brief: bool = False,
 ) -> str:
     """Returns what happened, what was decided by which rule, what that rule and those before it
-    checked, and the delay."""
+    checked, and the delay. `brief` leaves out the rules that did not apply."""
     lines = [
         f"Step {step}, attempt {attempt}: {decision['verdict']}. {_VERDICTS.get(decision['verdict'], '')}".rstrip(),
         *_what_happened(failure),
@@ -31,10 +36,15 @@ def explain_decision(
         f"Why: {decision['reason']}.",
         *_attempts(decision, attempt),
         *_delay(decision),
-        "Rules looked at, in order:",
-        *(f"  {_check(check)}" for check in decision.get("checks", ())),
+        *_checks(decision.get("checks", ()), brief=brief),
     ]
     return "\n".join(lines)
+
+
+def work_name(step: str | None, item: int | None, *, compensation: bool) -> str:
+    """Returns what a decision is on: a step, an item of its fan-out, or a compensation."""
+    which = "" if item is None else f"[{item}]"
+    return f"{step or ''}{which}{' (compensation)' if compensation else ''}"
 
 
 def rule_meaning(rule: str) -> str:
@@ -122,6 +132,13 @@ def _hint(parts: Mapping[str, Any]) -> str:
     if parts["source"] == "retry_after":
         return f"{asked}: that is the floor, with jitter only upward."
     return f"{asked}, which the curve already exceeds."
+
+
+def _checks(checks: Sequence[Mapping[str, Any]], *, brief: bool) -> list[str]:
+    if not brief:
+        return ["Rules looked at, in order:", *(f"  {_check(check)}" for check in checks)]
+    hits = [check for check in checks if check["hit"]]
+    return [f"Of {len(checks)} rules looked at:", *(f"  {_check(check)}" for check in hits)]
 
 
 def _check(check: Mapping[str, Any]) -> str:

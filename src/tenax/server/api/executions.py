@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.views import (
     Compensation,
@@ -139,6 +140,17 @@ async def explain(
     """Explains every decision: why it was retried, or why not. `step`, `item` and `attempt` select some of the decisions."""
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
     return answer_many(list(found))
+
+
+@router.get("/{execution_id}/diagnosis", **described(Diagnosis))
+async def diagnose(
+    request: Request,
+    execution_id: ExecutionId,
+    step: Annotated[str | None, Plain] = None,
+    item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
+) -> Response:
+    """Says in one sentence why an execution, a step or an item stands as it stands, then the evidence."""
+    return answer_view(await engine(request).diagnose(execution_id, step=step, item=item))
 
 
 @router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.diagnosis import Diagnosis
 from tenax.model.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
@@ -26,6 +27,12 @@ async def list_workers(
 ) -> Response:
     """Lists the live workers with their health."""
     return answer_view(await engine(request).workers(all=all))
+
+
+@router.get("/workers/{name:path}/diagnosis", **described(Diagnosis))
+async def diagnose_worker(request: Request, name: WorkerName) -> Response:
+    """Says in one sentence why a worker gets no work, then the evidence."""
+    return answer_view(await engine(request).diagnose_worker(name))
 
 
 @router.get("/workers/{name:path}", **described(WorkerInFull))
@@ -76,6 +83,12 @@ async def release_worker(request: Request, name: WorkerName) -> Response:
 async def list_queues(request: Request) -> Response:
     """Lists the queues that have work, workers or limits."""
     return answer_view(await engine(request).queues())
+
+
+@router.get("/queues/{queue:path}/diagnosis", **described(Diagnosis))
+async def diagnose_queue(request: Request, queue: QueueName) -> Response:
+    """Says in one sentence why a queue does not move, then the evidence."""
+    return answer_view(await engine(request).diagnose_queue(queue))
 
 
 @router.put("/queues/{queue:path}/limits", **described(LimitAnswer, body=bodies.LIMITS))

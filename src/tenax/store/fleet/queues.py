@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from tenax.model.events import timestamp
 from tenax.model.execution_views import HeldWork
 from tenax.model.json_text import decode
-from tenax.model.views import Queue
+from tenax.model.views import IdleWorker, Queue
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -15,7 +17,24 @@ from tenax.store.statements import sql
 
 async def list_queues(tx: Connection, alive_within: float) -> list[Queue]:
     rows = await tx.fetch(sql("list_queues"), alive_within, SERVER_QUEUE)
-    return [Queue(**{**row, "oldest_at": timestamp(row["oldest_at"])}) for row in rows]
+    return [_queue(row) for row in rows]
+
+
+def _queue(row: Mapping[str, Any]) -> Queue:
+    idle = [IdleWorker(**worker) for worker in decode(row["idle"])]
+    return Queue(**{**row, "oldest_at": timestamp(row["oldest_at"]), "idle": idle})
+
+
+class QueueState(NamedTuple):
+    """The time, how many items the rate of a queue lets start, and when its next retry is due."""
+
+    now: datetime
+    tokens: float | None
+    next_at: datetime | None
+
+
+async def queue_state(tx: Connection, queue: str) -> QueueState:
+    return QueueState(**await tx.fetchrow(sql("find_queue_state"), queue))
 
 
 async def limit_queue(

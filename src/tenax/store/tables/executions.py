@@ -127,6 +127,7 @@ def _waiting_item(item: dict[str, Any]) -> WaitingItem:
         last_error=item["last_error"],
         compensates=item["compensates"],
         available_at=item["available_at"],
+        due_in=item["due_in"],
         max_attempts=item["max_attempts"],
         unserved=None,
         limited=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -10,12 +11,13 @@ from tenax.cli.flags import Json
 from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import read_bytes
 from tenax.cli.input.policies import default_retry, policies_of
-from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.cli.output import new_table, one_line, print_json, printable, say, show
 from tenax.errors import UsageError
 from tenax.model.durations import format_duration
-from tenax.model.policy import Policy
+from tenax.model.policy import Policy, rule_as_dict
 from tenax.policy.check import load_workflow
-from tenax.policy.retry.delay_table import DelayRow, delay_table
+from tenax.policy.retry.delay_table import DelayRow, delay_table, within_rule
+from tenax.policy.retry.resolve import CompiledRule, compile_policy
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
 MAX_ROWS = 10_000  # attempts of one step that are printed
@@ -28,23 +30,47 @@ def delays(
     limit: Annotated[int, Parameter(help="The number of attempts of each step to print. [20]")] = 20,
     json: Json = False,
 ) -> None:
-    """Print the attempts of each step if all fail, with the least, the nominal and the largest delay before each."""
+    """Print the attempts of each step if all fail, with the least, the nominal and the largest delay before each.
+
+    Each entry of a policy's `rules` follows, with the attempts if every failure matches it and is retried. It has a table
+    of its own if it changes the delays or the number of attempts.
+    """
     if not 1 <= limit <= MAX_ROWS:
         raise UsageError(f"--limit {limit}: expected a number from 1 to {MAX_ROWS}")
     server_retry = default_retry()
     workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
     policies = policies_of(workflow, server_retry)
     if json:
-        steps = {
-            name: _as_json(policy, delay_table(policy, limit=limit)) for name, policy in policies.items()
-        }
-        print_json({"name": workflow.name, "steps": steps})
+        print_json({"name": workflow.name, "steps": {n: _as_json(p, limit) for n, p in policies.items()}})
         return
     for index, (name, policy) in enumerate(policies.items()):
         if index:
             say("")
         say(f"{name}: {policy_words(policy)}")
         show(_table(delay_table(policy, limit=limit)))
+        for rule in compile_policy(policy).rules:
+            _show_rule(name, policy, rule, limit)
+
+
+def _show_rule(step: str, policy: Policy, rule: CompiledRule, limit: int) -> None:
+    within = within_rule(policy, rule)
+    title = printable(f"{step}, {rule.name} ({_matches(rule)})")
+    if _without_hints(within) == _without_hints(policy):
+        say(f"\n{title}: the same attempts and delays")
+        return
+    say(f"\n{title}: {policy_words(within)}")
+    if within.retryable and within.max_attempts != 1:
+        show(_table(delay_table(within, limit=limit)))
+
+
+def _without_hints(policy: Policy) -> Policy:
+    """Returns the policy without what changes neither attempts nor delays of the table."""
+    return replace(policy, rules=(), honor_retry_after=True, max_retry_after=0.0)
+
+
+def _matches(rule: CompiledRule) -> str:
+    """Returns which failures a rule matches, as its author wrote it."""
+    return f"on {', '.join(rule.rule.on)}" if rule.rule.when is None else f"when {one_line(rule.rule.when)}"
 
 
 def policy_words(policy: Policy) -> str:
@@ -52,15 +78,19 @@ def policy_words(policy: Policy) -> str:
     if not policy.retryable or policy.max_attempts == 1:
         return "1 attempt, no retries"
     attempts = "unlimited attempts" if policy.max_attempts is None else f"{policy.max_attempts} attempts"
-    parts = [attempts, f"{policy.backoff} backoff from {format_duration(policy.initial_delay)}"]
-    if policy.backoff == "exponential":
-        parts[-1] += f" by {policy.backoff_multiplier:g}"
-    parts += [f"at most {format_duration(policy.max_delay)}", f"jitter {_jitter(policy)}"]
+    parts = [attempts, *_curve_words(policy)]
     if policy.give_up_after is not None:
         parts.append(f"given up after {format_duration(policy.give_up_after)}")
-    if policy.rules:
-        parts.append(f"{len(policy.rules)} rule{'s' if len(policy.rules) != 1 else ''} of its own not shown")
     return printable(", ".join(parts))
+
+
+def _curve_words(policy: Policy) -> list[str]:
+    if policy.backoff == "none":
+        return ["no delays"]
+    curve = f"{policy.backoff} backoff from {format_duration(policy.initial_delay)}"
+    if policy.backoff == "exponential":
+        curve += f" by {policy.backoff_multiplier:g}"
+    return [curve, f"at most {format_duration(policy.max_delay)}", f"jitter {_jitter(policy)}"]
 
 
 def _jitter(policy: Policy) -> str:
@@ -73,7 +103,16 @@ def _jitter(policy: Policy) -> str:
     )
 
 
-def _as_json(policy: Policy, rows: list[DelayRow]) -> dict[str, Any]:
+def _as_json(policy: Policy, limit: int) -> dict[str, Any]:
+    rules = [
+        {"rule": rule.name, **rule_as_dict(rule.rule), **_attempts_as_json(within_rule(policy, rule), limit)}
+        for rule in compile_policy(policy).rules
+    ]
+    return {**_attempts_as_json(policy, limit), "rules": rules, "policy": policy.as_dict()}
+
+
+def _attempts_as_json(policy: Policy, limit: int) -> dict[str, Any]:
+    rows = delay_table(policy, limit=limit)
     listed = [
         {
             "attempt": row.attempt,
@@ -86,12 +125,7 @@ def _as_json(policy: Policy, rows: list[DelayRow]) -> dict[str, Any]:
         }
         for row in rows
     ]
-    return {
-        "max_attempts": policy.max_attempts,
-        "attempts": listed,
-        "more": rows[-1].more,
-        "policy": policy.as_dict(),
-    }
+    return {"max_attempts": policy.max_attempts, "attempts": listed, "more": rows[-1].more}
 
 
 def _table(rows: list[DelayRow]) -> Any:

@@ -87,7 +87,7 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
 
 def _doing(item: dict[str, Any]) -> str:
     """Returns what a work item does, or what it waits for."""
-    from tenax.cli.render.event_lines import attempt_of, waiting_words
+    from tenax.cli.render.event_lines import attempt_of, duration, waiting_words
 
     if awaiting := item.get("awaiting"):
         words = waiting_words({**awaiting, "deadline_at": None}, child=awaiting.get("child"))
@@ -100,6 +100,8 @@ def _doing(item: dict[str, Any]) -> str:
     if item["attempt"]:
         counted = item["counted"] + (item["state"] == "running")
         doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"
+    if (due_in := item.get("due_in")) is not None:
+        doing += f", retry in {duration(due_in)}" if due_in else ", retry due"
     return f"{doing}{_why_blocked(item)}"
 
 

@@ -67,6 +67,10 @@ def run(
     settings = where.settings()
     configure_logging(settings.log_level)
     wanted = _wish(file, inputs, input_file, resume, key, where)
+    if wanted.submission is not None and not settings.server:
+        from tenax.cli.input.check_definition import check_submission
+
+        check_submission(wanted.submission, settings)
     with _stdout_kept() if json else contextlib.nullcontext():
         view = view_for(console(stderr=json), where)
         ended = asyncio.run(

@@ -44,7 +44,9 @@ def submit(
     submission = submission_of(read_definition(file), input=given, key=key)
     settings = where.settings()
     if not settings.server:
-        _check_first(submission, settings)
+        from tenax.cli.input.check_definition import check_submission
+
+        check_submission(submission, settings)
     submitted, words = run_async(_submitted(where, settings, submission))
     if not json:
         say(words)
@@ -52,19 +54,6 @@ def submit(
     if not submitted.created:
         say(words, stream=sys.stderr)
     print_json({"id": submitted.id, "created": submitted.created})
-
-
-def _check_first(submission: Submission, settings: Settings) -> None:
-    """Checks the file before a database is started for it. A server checks with its own defaults."""
-    from tenax.cli.input.check_definition import check_whole
-    from tenax.cli.input.policies import default_retry
-    from tenax.model.parse.parse import check_input
-
-    server_retry = default_retry(settings)
-    workflow, _ = check_whole(
-        submission.source or "", submission.filename or "", submission.files, server_retry
-    )
-    check_input(workflow, submission.input)
 
 
 async def _submitted(where: TargetFlags, settings: Settings, submission: Submission) -> tuple[Submitted, str]:

@@ -25,6 +25,7 @@ queues = App(name="queues", help="List queues, or limit one.")
 Queue = Mapping[str, Any]
 
 _NONE = "none"
+_MAX_NAMED = 5  # workers of a queue that a note names
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)
 _COUNTS = ("ready", "waiting", "running", "blocked", "workers")
 _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
@@ -207,8 +208,19 @@ def _is_unserved(one: Queue) -> bool:
 def _unserved(found: Sequence[Queue], where: TargetFlags) -> Sequence[RenderableType]:
     from rich.text import Text
 
-    names = [one["queue"] for one in found if _is_unserved(one)]
-    if not names:
-        return ()
-    start = worker_command(where, *(part for name in names for part in ("--queue", name)))
-    return (Text(f"no live worker serves {', '.join(names)}; start one: {start}", style="yellow"),)
+    lines = [_idle(one, where) for one in found if _is_unserved(one) and one["idle"]]
+    names = [one["queue"] for one in found if _is_unserved(one) and not one["idle"]]
+    if names:
+        start = worker_command(where, *(part for name in names for part in ("--queue", name)))
+        lines.append(f"no live worker serves {', '.join(names)}; start one: {start}")
+    return [Text(line, style="yellow") for line in lines]
+
+
+def _idle(one: Queue, where: TargetFlags) -> str:
+    """Says that the live workers of a queue take no work, and why."""
+    from tenax.cli.render.why_blocked import wake
+
+    idle = one["idle"]
+    named = ", ".join(f"{worker['name']} is {worker['state']}" for worker in idle[:_MAX_NAMED])
+    more = f" and {len(idle) - _MAX_NAMED} more" if len(idle) > _MAX_NAMED else ""
+    return f"no worker of {one['queue']} takes work: {named}{more}; {wake(idle, where)}"

@@ -6,7 +6,10 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
                    'state', case i.state when 'leased' then 'running' when 'accepted' then 'running'
                                          when 'waiting' then 'pending' else i.state end,
                    'attempt', i.attempt, 'counted', coalesce((i.ledger ->> 'counted')::integer, 0),
-                   'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error,
+                   'max_attempts', i.max_attempts, 'available_at', i.available_at,
+                   'due_in', case when i.state = 'retrying'
+                                  then greatest(0, round(extract(epoch from i.available_at - tenax.now()), 3)) end,
+                   'last_error', i.last_error,
                    'awaiting', i.awaiting, 'child', case when i.awaiting = 'child'
                          then (select c.id from tenax.execution c
                                 where {is_child_of_item}) end,

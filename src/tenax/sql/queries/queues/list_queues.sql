@@ -10,15 +10,17 @@ with work as (
      where i.queue <> $2::text
      group by i.queue
 ), served as (
-    select q.queue, count(*) as workers
+    select q.queue, count(*) filter (where w.state = 'active') as workers,
+           jsonb_agg(jsonb_build_object('name', w.name, 'state', w.state, 'state_actor', w.state_actor, 'health', w.health)
+                     order by w.name) filter (where w.state <> 'active') as idle
       from tenax.worker w
      cross join lateral unnest(w.queues) as q (queue)
-     where w.state = 'active' and w.serves is null and w.last_heartbeat > tenax.now() - make_interval(secs => $1::double precision)
+     where w.state <> 'gone' and w.serves is null and w.last_heartbeat > tenax.now() - make_interval(secs => $1::double precision)
      group by q.queue
 )
 select queue, coalesce(w.ready, 0)::integer as ready, coalesce(w.waiting, 0)::integer as waiting,
        coalesce(w.running, 0)::integer as running, coalesce(w.blocked, 0)::integer as blocked, w.oldest_at,
-       coalesce(s.workers, 0)::integer as workers, l.concurrency, l.rate, l.burst
+       coalesce(s.workers, 0)::integer as workers, coalesce(s.idle, '[]') as idle, l.concurrency, l.rate, l.burst
   from work w
   full join served s using (queue)
   full join tenax.queue_limit l using (queue)

@@ -21,8 +21,12 @@ with ready as (
 select r.*,
        case when r.action is not null
             then (select count(*) from tenax.item i where (i.limits).action = r.action and i.standing = 'running') end as action_running,
+       array(select distinct i.execution_id from tenax.item i
+              where (i.limits).action = r.action and i.standing = 'running' order by 1 limit 5) as action_held_by,
        case when r.key is not null
             then (select count(*) from tenax.item i where (i.limits).key = r.key and i.standing = 'running') end as key_running,
+       array(select distinct i.execution_id from tenax.item i
+              where (i.limits).key = r.key and i.standing = 'running' order by 1 limit 5) as key_held_by,
        u.concurrency as queue_most, u.running as queue_running, u.rate, u.tokens
   from ready r
   left join used u using (queue)
