@@ -46,7 +46,11 @@ async def call_back(
     step: Annotated[str | None, Plain] = None,
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """The outcome of an async step's attempt. One that comes too late is recorded and changes nothing."""
+    """Reports the outcome of an async step.
+
+    The callee sends it, and the receipt in the URL is its key. A callback that comes too late is recorded and
+    changes nothing.
+    """
     # Before anything of the body is read.
     check_receipt(engine(request).context, execution_id, item_id, receipt)
     headers = request.headers

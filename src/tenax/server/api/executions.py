@@ -56,7 +56,10 @@ router = APIRouter(
 
 @router.post("", **described(Submitted, body=bodies.SUBMISSION, status=201))
 async def submit(request: Request) -> Response:
-    """Starts an execution. With a `key` that is known the answer is the earlier execution, `created` false."""
+    """Starts an execution.
+
+    With a `key` that is known, the answer is the earlier execution, and `created` is false.
+    """
     submission = await read_body(request, bodies.SUBMISSION)
     [submitted] = await engine(request).submit([submission])
     return answer_view(submitted, 201)
@@ -64,7 +67,10 @@ async def submit(request: Request) -> Response:
 
 @router.post("/batch", **described(list[Submitted], body=bodies.BATCH_OF_SUBMISSIONS))
 async def submit_many(request: Request) -> Response:
-    """Starts up to 1000 executions, all of them or none."""
+    """Starts up to 1000 executions.
+
+    Starts all of them or none. The answers are in the order of the submissions.
+    """
     batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
     return answer_view(await engine(request).submit(batch.submissions))
 
@@ -82,7 +88,10 @@ async def list_executions(
         Compensation | None, Query(description="only those whose compensations stand so")
     ] = None,
 ) -> Response:
-    """The newest first. Go on with `before`: the id of the last one."""
+    """Lists executions.
+
+    The newest comes first. The next page starts with `before`, the id of the last one.
+    """
     found = await engine(request).list(
         states=one_of(STATUSES, status),
         workflow=workflow,
@@ -97,7 +106,10 @@ async def list_executions(
 
 @router.get("/{execution_id}", **described(Execution))
 async def get(request: Request, execution_id: ExecutionId) -> Response:
-    """One execution with its steps and attempts."""
+    """Returns an execution.
+
+    The answer has its steps with their attempts, what they wait for, and the result or the failure.
+    """
     return await answer_execution(await engine(request).get(execution_id))
 
 
@@ -107,7 +119,10 @@ async def events(
     execution_id: ExecutionId,
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
-    """The events with a sequence number beyond `after`, as they stand now."""
+    """Returns the events of an execution.
+
+    Returns those with a sequence number beyond `after`, in their order.
+    """
     return await answer_list(engine(request).event_pages(execution_id, after=after))
 
 
@@ -120,7 +135,11 @@ async def news(
         float, Duration, Query(ge=0, le=LONGEST_NEWS_WAIT, description="seconds, or a duration: 20s")
     ] = 0.0,
 ) -> Response:
-    """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
+    """Waits for new events of an execution.
+
+    Returns what has happened since the cursor of the last answer, and the next cursor. If there is nothing
+    new, it waits up to `wait` seconds.
+    """
     found = engine(request).news(execution_id, cursor=cursor, wait=wait)
     if wait > 0:
         told = await services(request).long_polls.wait(request, found)
@@ -136,14 +155,20 @@ async def explain(
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
     attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
+    """Explains why attempts were retried or not.
+
+    Returns every stored decision with its reasons, or only those of one step, item or attempt.
+    """
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
     return answer_many(list(found))
 
 
 @router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))
 async def cancel(request: Request, execution_id: ExecutionId) -> Response:
-    """Ends an execution: what waits ends at once, what runs is revoked."""
+    """Cancels an execution.
+
+    Work that waits ends at once, and leases of running attempts are revoked.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
@@ -151,7 +176,10 @@ async def cancel(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def pause(request: Request, execution_id: ExecutionId) -> Response:
-    """Nothing of an execution or of its children starts any more; what runs may finish."""
+    """Pauses an execution.
+
+    Nothing of it or of its children starts any more. Running attempts may finish.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
@@ -159,7 +187,10 @@ async def pause(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def resume(request: Request, execution_id: ExecutionId) -> Response:
-    """A paused execution, and its children, go on."""
+    """Resumes a paused execution.
+
+    The execution and its children go on.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
@@ -167,7 +198,11 @@ async def resume(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/signals", **described(SignalAnswer, body=bodies.SIGNAL))
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
-    """A signal for the step that waits for it, now or later. With a `key` that is known it is the earlier one."""
+    """Sends a signal to an execution.
+
+    The step that waits for it gets it now, or when it begins to wait. With a `key` that is known, the answer
+    is the earlier signal.
+    """
     body = await read_body(request, bodies.SIGNAL)
     done = await engine(request).signal(
         execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
@@ -177,13 +212,20 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.get("/{execution_id}/tree", **described(Tree))
 async def tree(request: Request, execution_id: ExecutionId) -> Response:
-    """An execution with its children, and theirs."""
+    """Returns an execution with its children.
+
+    The answer has the children of its children too.
+    """
     return answer_view(await engine(request).tree(execution_id))
 
 
 @router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
 async def retry(request: Request, execution_id: ExecutionId) -> Response:
-    """What waits for a retry runs now; a finished execution is run again as a new one, linked to it."""
+    """Retries an execution.
+
+    What waits for a retry or is held runs now. A finished execution is run again as a new one that is linked
+    to it.
+    """
     body = await read_body(request, bodies.RETRY, empty=b"{}")
     done = await engine(request).retry(
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed

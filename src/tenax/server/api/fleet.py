@@ -24,13 +24,19 @@ async def list_workers(
     request: Request,
     all: Annotated[bool, Query(description="those that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
 ) -> Response:
-    """The live workers, and how healthy the server finds them."""
+    """Lists the live workers.
+
+    Each has the server's verdict on its health, and what decided it.
+    """
     return answer_view(await engine(request).workers(all=all))
 
 
 @router.get("/workers/{name:path}", **described(WorkerInFull))
 async def get_worker(request: Request, name: WorkerName) -> Response:
-    """One worker, with the columns of its health, what it holds, and what happened to it."""
+    """Returns a worker.
+
+    The answer has the columns of its health, its leases and its last events.
+    """
     return answer_view(await engine(request).worker(name))
 
 
@@ -39,7 +45,10 @@ _CHANGE = described(WorkerAnswer, body=bodies.REASON, optional=True)
 
 @router.post("/workers/{name:path}/pause", **_CHANGE)
 async def pause_worker(request: Request, name: WorkerName) -> Response:
-    """A worker gets nothing new until it is resumed, over restarts too; what runs may finish."""
+    """Pauses a worker.
+
+    It gets no new work until it is resumed, also after a restart. Its running attempts may finish.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="paused", changed=changed))
@@ -47,7 +56,10 @@ async def pause_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/drain", **_CHANGE)
 async def drain_worker(request: Request, name: WorkerName) -> Response:
-    """A worker gets nothing new, finishes what it has, and ends."""
+    """Drains a worker.
+
+    It gets no new work, finishes what it has, and ends.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).drain_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="draining", changed=changed))
@@ -55,7 +67,10 @@ async def drain_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/resume", **_CHANGE)
 async def resume_worker(request: Request, name: WorkerName) -> Response:
-    """A worker that was paused or drained gets work again, and what was held against it is forgotten."""
+    """Resumes a worker.
+
+    A paused or drained worker gets work again, and failures that were held against it are forgotten.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="active", changed=changed))
@@ -66,7 +81,10 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
     **described(NameAnswer, body=bodies.REASON, optional=True),
 )
 async def release_worker(request: Request, name: WorkerName) -> Response:
-    """The name of a worker belongs to no token any more: the next worker that registers under it has it."""
+    """Releases the name of a worker.
+
+    The name belongs to no token any more. The next worker that registers under it gets it.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(NameAnswer(name=name, changed=changed))
@@ -74,13 +92,19 @@ async def release_worker(request: Request, name: WorkerName) -> Response:
 
 @router.get("/queues", **described(list[Queue]))
 async def list_queues(request: Request) -> Response:
-    """The queues that have work, workers or limits."""
+    """Lists the queues.
+
+    Lists those that have work, live workers or limits, with the numbers of their items.
+    """
     return answer_view(await engine(request).queues())
 
 
 @router.put("/queues/{queue:path}/limits", **described(LimitAnswer, body=bodies.LIMITS))
 async def limit_queue(request: Request, queue: QueueName) -> Response:
-    """Sets the limits of a queue, exactly these: what is absent or null is no limit."""
+    """Sets the limits of a queue.
+
+    Replaces all of them: a limit that is absent or null is no limit.
+    """
     body = await read_body(request, bodies.LIMITS)
     limited = await engine(request).limit_queue(
         queue,

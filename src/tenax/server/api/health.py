@@ -28,7 +28,10 @@ async def healthz(
     request: Request,
     verbose: Annotated[str | None, Query(max_length=10, description="also what the server measures")] = None,
 ) -> Response:
-    """The process lives. With `?verbose`: and how long its event loop was held, at most."""
+    """Tells that the server lives.
+
+    With `verbose`, the answer says how often and how long its event loop was held.
+    """
     if verbose is None or verbose in ("0", "false"):
         return answer_view(Health(status="ok"))
     return answer_view(Health(status="ok", measured=services(request).watchdog.numbers()))
@@ -36,7 +39,10 @@ async def healthz(
 
 @router.get("/readyz", **described(Health))
 async def readyz(request: Request) -> Response:
-    """The database can be reached and has the right schema, and the server is not about to stop."""
+    """Tells that the server is ready.
+
+    The database can be reached and has the right schema, and the server is not about to stop.
+    """
     parts = services(request)
     if parts.long_polls.closing:
         raise Stopping
@@ -50,5 +56,8 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/v1/version", **described(Version))
 async def version() -> Response:
-    """The version of the server, and of its API."""
+    """Returns the versions.
+
+    The answer has the version of the server and the version of its API.
+    """
     return answer_view(Version(version=__version__, api="v1"))

@@ -35,7 +35,10 @@ async def items(
     after: Annotated[int, Query(ge=-1, le=LARGEST_ATTEMPT)] = -1,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """The items of a fan-out, in the order of its list. Go on with `after`: the number of the last one."""
+    """Lists the items of a fan-out.
+
+    They are in the order of its list. The next page starts with `after`, the number of the last one.
+    """
     found = await engine(request).items(
         execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
     )
@@ -44,13 +47,19 @@ async def items(
 
 @router.post("/approve", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def approve(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
-    """A step that waits for an approval gets it, and completes."""
+    """Approves a waiting step.
+
+    The step, or one item of its fan-out, completes.
+    """
     return await _decide(request, execution_id, step, approved=True)
 
 
 @router.post("/reject", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def reject(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
-    """A step that waits for an approval is refused it, and fails."""
+    """Rejects a waiting step.
+
+    The step, or one item of its fan-out, fails with the class `denied`.
+    """
     return await _decide(request, execution_id, step, approved=False)
 
 

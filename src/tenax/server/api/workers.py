@@ -29,7 +29,12 @@ router = APIRouter(prefix="/v1/worker", tags=["workers"])
 
 @router.post("/register", **described(RegistrationAnswer, body=bodies.REGISTRATION))
 async def register(request: Request) -> Response:
-    """A worker starts. The answer says how long its leases last, and how often to send heartbeats. From now on the name belongs to its token; 409: it belongs to another one, or the worker's `protocol` is too old."""
+    """Registers a worker.
+
+    The answer says how long its leases last and how often to send heartbeats, and from now on the name
+    belongs to its token. The answer is 409 if the name belongs to another token, or if the worker's
+    `protocol` is too old.
+    """
     who = await read_body(request, bodies.REGISTRATION)
     answered = await engine(request).register(who, token_id=token_id(request))
     return answer_view(answered)
@@ -37,7 +42,11 @@ async def register(request: Request) -> Response:
 
 @router.post("/lease", **described(list[Assignments], body=bodies.LEASE))
 async def lease(request: Request) -> Response:
-    """Work for free slots. Waits up to `wait` seconds for it. Assignments that are alike come together: what differs is a list, with an entry for each of them (of `spec` a single one may do for all). A field that is absent has its default. What a client that left was granted is handed back."""
+    """Leases work for free slots.
+
+    Waits up to `wait` seconds for work. Assignments of one step come together: each field is a list with an entry for
+    each of them (`spec` may have one entry for all), and an absent field has its default.
+    """
     wanted = await read_body(request, bodies.LEASE)
 
     async def give_back(assignments: Sequence[Assignment]) -> None:
@@ -52,7 +61,11 @@ async def lease(request: Request) -> Response:
 
 @router.post("/report", **described(list[ReportAnswers], body=bodies.REPORTS))
 async def report(request: Request) -> Response:
-    """What up to 1000 attempts came to, those of one step together: each field is a list, with an entry for each of them (of `outcome` a single one may do for all, where they succeeded: what they returned is in `result`). The answers are put together where they are the same. The same report again, the same answer."""
+    """Reports the outcomes of attempts.
+
+    Takes up to 1000, those of one step together: each field is a list with an entry for each of them, and
+    `outcome` may have one entry for all that succeeded. The same report again gets the same answer.
+    """
     reports, size = await read_sized_body(request, bodies.REPORTS)
     answered = gather_answers(await engine(request).report(spread_reports(reports), size=size))
     return answer_view(answered)
@@ -60,7 +73,10 @@ async def report(request: Request) -> Response:
 
 @router.post("/release", **described(None, body=bodies.RELEASES, status=204))
 async def release(request: Request) -> Response:
-    """Leases handed back, uncounted."""
+    """Releases leases.
+
+    The worker hands back work that it does not run. These attempts are not counted.
+    """
     releases = await read_body(request, bodies.RELEASES)
     await engine(request).release(releases)
     return Response(status_code=204)
@@ -68,14 +84,21 @@ async def release(request: Request) -> Response:
 
 @router.post("/heartbeat", **described(HeartbeatAnswer, body=bodies.HEARTBEAT))
 async def heartbeat(request: Request) -> Response:
-    """Extends the leases it names. The answer names those that are no longer the worker's."""
+    """Extends leases.
+
+    Extends the leases that it names. The answer names those that the worker has lost.
+    """
     beat = await read_body(request, bodies.HEARTBEAT)
     return answer_view(await engine(request).heartbeat(beat))
 
 
 @router.post("/ended", **described(EndedLifeAnswer, body=bodies.ENDED_LIFE))
 async def ended(request: Request) -> Response:
-    """A worker's process has died, as its supervisor saw. The leases of this life are lost at once, where no later life has the name."""
+    """Reports that a worker's process has died.
+
+    The supervisor of the process sends it. The leases of this life are lost at once, unless a later life has
+    the name.
+    """
     life = await read_body(request, bodies.ENDED_LIFE)
     return answer_view(await engine(request).end_life(life))
 
