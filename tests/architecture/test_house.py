@@ -38,6 +38,26 @@ def test_functions_are_short():
     assert long == {}
 
 
+def test_every_broad_except_says_why():
+    """A handler of any exception raises it again after it has cleaned up, or says in a comment why it is that broad."""
+    silent = []
+    for path in SOURCES:
+        text = path.read_text()
+        lines = text.splitlines()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ExceptHandler) and _is_broad(node.type):
+                raised = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+                said = re.search(r"# (noqa: BLE001 --? )?(?!noqa)\w.{12,}$", lines[node.lineno - 1])
+                if not raised and not said:
+                    silent.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert silent == []
+
+
+def _is_broad(caught: ast.expr | None) -> bool:
+    parts = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(part is None or ast.unparse(part) in ("Exception", "BaseException") for part in parts)
+
+
 def test_every_statement_is_used_and_every_used_one_exists():
     code = "\n".join(p.read_text() for p in SOURCES)
     used = set(re.findall(r'(?:sql|named)\("(\w+)"\)', code)) | set(

@@ -101,7 +101,7 @@ def routes() -> str:
     rows = []
     for path, operations in describe(api)["paths"].items():
         for method, operation in operations.items():
-            words = operation["description"].splitlines()[0]
+            words = f"{operation['summary']}. {operation['description']}"
             rows.append((code(f"{method.upper()} {path}"), _roles(method.upper(), path), words))
     return table(("route", "roles", ""), rows)
 

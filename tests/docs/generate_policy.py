@@ -17,14 +17,14 @@ from tenax.model.attempt.outcome import (
     Facts,
 )
 from tenax.model.attempt.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
-from tenax.model.durations import format_duration
+from tenax.model.durations import duration_fields, format_duration
 from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS, DecidedFields
 from tenax.model.policy import Backoff, Policy
 from tenax.policy.retry.backoff import bounds
 from tenax.policy.retry.delay_table import delay_table
 from tenax.policy.retry.rules import RULES
 
-_DURATIONS = frozenset({"initial_delay", "max_delay", "give_up_after", "max_retry_after"})
+_DURATIONS = duration_fields(Policy)
 _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("the attempt outlived its `timeout`", {"timed_out": True}, "failed"),
     ("`Fatal`, or `success: false`", {"fatal": True}, "failed"),

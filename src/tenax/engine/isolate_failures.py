@@ -48,7 +48,7 @@ class IsolatedItems:
             return await act([one])
         except Unreachable:
             raise
-        except Exception:  # noqa: BLE001 -- as above
+        except Exception:  # noqa: BLE001 -- the item is isolated, whatever its fault is
             _log.exception(message, item_id=one[0], execution_id=one[1])
             self.isolate(one[0])
             return 0

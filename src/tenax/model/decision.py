@@ -11,6 +11,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import field
 
+from tenax.model.durations import Seconds
+
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
 DECIDER_VERSION = 6
 """The version of the decision function. It is raised when the same stored inputs can lead to another decision than before.
@@ -37,9 +39,9 @@ class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
     by_rule: dict[str, int] = field(default_factory=dict)
     """The number of ended attempts by the index of the rule that matched them ("0", "1", ...)."""
     snoozes: int = 0
-    elapsed: float = field(default_factory=float)
+    elapsed: Seconds = field(default_factory=float)
     """Seconds since the first enqueue (or since the operator's reset)."""
-    previous_delay: float | None = None
+    previous_delay: Seconds | None = None
     """The last delay of the curve in seconds, before hints. `decorrelated` grows from it."""
     cost: float = 0.0
     budget: float | None = None
@@ -82,19 +84,19 @@ class Check(msgspec.Struct, gc=False):
 class DelayParts(msgspec.Struct, omit_defaults=True, gc=False):
     """Records how a delay was computed, in seconds."""
 
-    delay: float
+    delay: Seconds
     source: Literal["curve", "retry_after", "handler", "snooze", "until", "release"]
     backoff: str | None = None
     n: int | None = None
     """The number of counted failures for which the curve was computed."""
-    curve: float | None = None
+    curve: Seconds | None = None
     """The curve's value for n, within the cap, before jitter."""
-    jittered: float | None = None
+    jittered: Seconds | None = None
     """The curve's value after jitter. It is the `previous_delay` of the next attempt."""
-    cap: float | None = None
-    hint: float | None = None
+    cap: Seconds | None = None
+    hint: Seconds | None = None
     """The delay that the callee or the handler asked for, before it was capped."""
-    hint_cap: float | None = None
+    hint_cap: Seconds | None = None
     roll: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -117,9 +119,9 @@ class Controls(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
     """The number of different workers after whose loss the item is quarantined. 0 means never."""
     able: int | None = None
     """The number of workers that are able to run the item, if it is known. If it is smaller than `poison_after`, it is the limit."""
-    held_for: float | None = None
+    held_for: Seconds | None = None
     """The seconds for which the item was held, if its hold has expired."""
-    released_due_in: float | None = None
+    released_due_in: Seconds | None = None
     """Set if the server releases the item from its hold: seconds until its retry is due, or 0."""
     condition_work: int = CONDITION_WORK
     """Units of work that the conditions may do together (`tenax.policy.expressions.meter`)."""
@@ -150,7 +152,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     """The number of the attempt. This and the next four fields are inputs that are kept for replays."""
     execution_id: int
     node_id: str
-    elapsed: float
+    elapsed: Seconds
     controls: Controls = NO_CONTROLS
     delay: DelayParts | None = None
     matched_rule: int | None = None

@@ -7,6 +7,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from typing import Annotated, get_args, get_type_hints
+
+Seconds = Annotated[float, "seconds"]
+"""The type of a field that is a duration. Readers, hashes and texts find durations by it."""
 
 LONGEST = 100 * 365.25 * 86400.0
 """The longest duration: a hundred years. A longer one has a wrong unit, and would overflow a timestamp."""
@@ -33,6 +37,16 @@ def parse_duration(value: float | str) -> float:
     if seconds > LONGEST:
         raise ValueError(f"{_show(value)} is longer than 100 years; is the unit right?")
     return seconds
+
+
+def duration_fields(*declared: type) -> frozenset[str]:
+    """Returns the names of the fields of these classes that are durations: `Seconds`, or `Seconds | None`."""
+    return frozenset(
+        name
+        for one in declared
+        for name, hint in get_type_hints(one, include_extras=True).items()
+        if Seconds in (hint, *get_args(hint))
+    )
 
 
 def parse_since(text: str, now: datetime) -> datetime:

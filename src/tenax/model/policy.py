@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from tenax.model.durations import Seconds
+
 Backoff = Literal["none", "fixed", "linear", "exponential", "fibonacci", "decorrelated"]
 Jitter = float | Literal["full", "equal"]
-
-DELAY_FIELDS = (
-    "backoff",
-    "initial_delay",
-    "backoff_multiplier",
-    "max_delay",
-    "jitter",
-    "honor_retry_after",
-    "max_retry_after",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +21,12 @@ class Rule:
     max_attempts: int | None = None
     """The largest number of attempts that this rule matched."""
     backoff: Backoff | None = None
-    initial_delay: float | None = None
+    initial_delay: Seconds | None = None
     backoff_multiplier: float | None = None
-    max_delay: float | None = None
+    max_delay: Seconds | None = None
     jitter: Jitter | None = None
     honor_retry_after: bool | None = None
-    max_retry_after: float | None = None
+    max_retry_after: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +36,9 @@ class Policy:
     max_attempts: int | None = 3
     retryable: bool = True
     backoff: Backoff = "exponential"
-    initial_delay: float = 1.0
+    initial_delay: Seconds = 1.0
     backoff_multiplier: float = 2.0
-    max_delay: float = 300.0
+    max_delay: Seconds = 300.0
     jitter: Jitter = 0.2
     retry_when: str | None = None
     stop_when: str | None = None
@@ -54,9 +46,9 @@ class Policy:
     never_on: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     infra_attempts: int = 2
-    give_up_after: float | None = None
+    give_up_after: Seconds | None = None
     honor_retry_after: bool = True
-    max_retry_after: float = 3600.0
+    max_retry_after: Seconds = 3600.0
     attempt_cost: float | None = None
     max_snoozes: int = 100
     vary: tuple[str, ...] = ()
@@ -90,6 +82,12 @@ class Policy:
         values["vary"] = tuple(body.get("vary", ()))
         values["rules"] = tuple(Rule(**{**r, "on": tuple(r.get("on", ()))}) for r in body.get("rules", ()))
         return cls(**values)
+
+
+DELAY_FIELDS = tuple(
+    f.name for f in fields(Rule) if f.name in Policy.__dataclass_fields__ and f.name != "max_attempts"
+)
+"""The fields that a rule may override for the delay after its failures."""
 
 
 def rule_as_dict(rule: Rule) -> dict[str, Any]:

@@ -62,8 +62,7 @@ class EntryMiddleware:
         except ClientDisconnect:
             # The client left before its request was complete. Nothing was done, and nobody waits for an answer.
             _log.info("a client disconnected in the middle of its request", **_about(scope))
-        except Exception as error:
-            # This is the outermost boundary: for any error the caller gets a problem, and the log gets the details.
+        except Exception as error:  # the outermost boundary: the caller gets a problem, the log the details
             if answer.started:
                 raise
             await answer_problem(_unexpected(error, scope))(scope, receive, answer)

@@ -47,8 +47,7 @@ class Link:
             if error.http_status < 500:
                 raise
             raise self._went_down(str(error)) from error
-        # This is the boundary to the server: no fault of the server may end the worker.
-        except Exception as error:
+        except Exception as error:  # the boundary to the server: no fault of the server may end the worker
             log.debug("the call failed", exc_info=True)
             raise self._went_down(storable_text(f"{type(error).__name__}: {error}")) from error
         self._came_up()

@@ -176,6 +176,50 @@ def test_the_inputs_of_children_are_checked(command, family):
     assert [line.partition(":")[0] for line in below.out.splitlines()] == ["sub/top.yaml"] * 3
 
 
+TASKS = """
+from tenax import task
+
+raise RuntimeError("this module is never imported here")
+
+@task
+def notify(text): ...
+"""
+MISSPELT = "name: w\nworkflow:\n  - {step: a, type: python, task: orders:notfy, retry: {max_atempts: 2}}\n"
+
+
+def test_a_task_that_its_module_does_not_define(command, tmp_path):
+    (tmp_path / "orders.py").write_text(TASKS)
+    (tmp_path / "w.yaml").write_text(MISSPELT)
+    ended = command("validate", "w.yaml")
+    assert (ended.code, ended.err) == (2, "")
+    task, retry = ended.out.splitlines()
+    assert task == (
+        "w.yaml:3:29: workflow[0].task: the module `orders` (orders.py) has no function `notfy`; "
+        "did you mean `notify`?"
+    )
+    assert retry.startswith("w.yaml:3:57: workflow[0].retry"), "in the order of the file"
+    first, _ = command("validate", "w.yaml", "--json").json["errors"]
+    assert (first["line"], first["column"], first["path"]) == (3, 29, "workflow[0].task")
+    from_stdin = command("validate", "-", stdin=MISSPELT)
+    assert from_stdin.out.startswith("<stdin>:3:29: workflow[0].task: the module `orders`")
+    (tmp_path / "orders.py").write_text(f"from shop import *\n{TASKS}")
+    assert len(command("validate", "w.yaml").out.splitlines()) == 1, "the module may have more names"
+
+
+def test_a_task_of_a_child_is_checked_in_the_folder_of_the_child(command, tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "orders.py").write_text(TASKS)
+    (tmp_path / "sub" / "child.yaml").write_text(MISSPELT.replace(", retry: {max_atempts: 2}", ""))
+    (tmp_path / "top.yaml").write_text(
+        "name: t\nworkflow: [{step: s, type: workflow, file: sub/child.yaml}]\n"
+    )
+    ended = command("validate", "top.yaml")
+    assert ended.code == 2
+    assert ended.out.startswith(
+        "sub/child.yaml:3:29: workflow[0].task: the module `orders` (sub/orders.py) has"
+    )
+
+
 def test_the_schedule_as_a_table(command, tmp_path):
     (tmp_path / "good.yaml").write_text(GOOD)
     ended = command("delays", "good.yaml", "--limit", "4")

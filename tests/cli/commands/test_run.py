@@ -287,6 +287,23 @@ def test_a_wrong_file_makes_no_database(folder: Path, verb: str) -> None:
     assert not (folder / "new").exists()
 
 
+@pytest.mark.parametrize("where", [("--home", "new"), ("--server", "http://127.0.0.1:1")])
+@pytest.mark.parametrize("verb", ["run", "submit"])
+def test_a_misspelt_function_beside_the_file_starts_nothing(
+    folder: Path, verb: str, where: tuple[str, str]
+) -> None:
+    (folder / "wrong.yaml").write_text(
+        "name: x\nworkflow:\n  - {step: a, type: python, task: greetings:gret}\n"
+    )
+    ended = tenax(folder, verb, "wrong.yaml", *where)
+    assert ended.returncode == 2, "the server is not asked"
+    assert ended.stderr == (
+        "tenax: wrong.yaml:3:29: workflow[0].task: the module `greetings` (greetings.py) has no function `gret`; "
+        "did you mean `greet`?\n"
+    )
+    assert not (folder / "new").exists()
+
+
 @pytest.mark.parametrize("verb", ["run", "submit"])
 def test_wrong_inputs_make_no_database(folder: Path, verb: str) -> None:
     ended = tenax(folder, verb, "flaky.yaml", "--input", "greeting=3", "--home", str(folder / "new"))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tenax.model.attempt.reasons import REASON_OF_CLASS
 from tenax.model.definition.workflow import Workflow
+from tenax.model.durations import duration_fields
 from tenax.model.parse.parse import parse_workflow
 from tenax.model.parse.retry_fields import REASONS, RETRY_FIELDS, RULE_FIELDS, is_known_reason, parse_retry
 from tenax.model.policy import Policy, Rule
@@ -174,3 +175,15 @@ json_values = st.recursive(
 def test_any_value_is_a_patch_or_has_findings(value):
     patch, findings = parse_retry(value, ())
     assert (patch is None) == bool(findings)
+
+
+def test_durations_in_a_file_are_those_of_the_types():
+    """What a file may write as `1m`, a hash and an explanation treat as a duration too."""
+
+    def reads_a_minute(body):
+        patch, _ = parse_retry(body, ())
+        return patch is not None and 60.0 in patch.get("rules", [patch])[0].values()
+
+    assert {name for name in RETRY_FIELDS if reads_a_minute({name: "1m"})} == duration_fields(Policy)
+    rules = {name for name in RULE_FIELDS if reads_a_minute({"rules": [{"on": "timeout", name: "1m"}]})}
+    assert rules == duration_fields(Rule)

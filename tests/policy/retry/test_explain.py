@@ -91,6 +91,16 @@ def test_what_it_says_of(policy, outcome, says):
     assert says in explained(policy, outcome)
 
 
+def test_every_duration_of_a_check_is_written_as_one():
+    text = explained(Policy(give_up_after=90.0), Facts(status_code=503, retry_after=120.0))
+    assert "retry_after 2m" in text
+    assert "give_up_after: elapsed 3s, delay 2m 7s, give_up_after 1m 30s" in text
+    released = explained(
+        Policy(), Facts(status_code=503), Ledger(counted=1), Controls(held_for=None, released_due_in=75.0)
+    )
+    assert "released: due_in 1m 15s" in released
+
+
 def test_a_hold_says_why():
     assert "held: the breaker of api is open" in explained(
         Policy(), Facts(status_code=503), controls=Controls(hold="the breaker of api is open")

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
-from tenax.model.policy import NO_POLICY, Policy, Rule
+from tenax.model.policy import DELAY_FIELDS, NO_POLICY, Policy, Rule
 from tenax.policy.expressions.compiler import ExpressionError
 from tenax.policy.retry.resolve import PolicyError, compile_policy, policy_hash, resolve_policy
 
@@ -114,6 +115,23 @@ def test_the_hash_is_of_the_content():
     stored = Policy.from_dict(json.loads(json.dumps(policy.as_dict())))
     assert stored == policy
     assert policy_hash(stored) == policy_hash(policy)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f.name
+        for f in fields(Policy)
+        if isinstance(f.default, float) or f.name in ("give_up_after", "attempt_cost")
+    ],
+)
+def test_a_whole_number_hashes_as_a_real_one(name):
+    whole, real = Policy(**{name: 7}), Policy(**{name: 7.0})
+    assert policy_hash(whole) == policy_hash(real)
+    if name in DELAY_FIELDS:
+        assert policy_hash(Policy(rules=(Rule(**{name: 7}),))) == policy_hash(
+            Policy(rules=(Rule(**{name: 7.0}),))
+        )
 
 
 def test_compiling_is_cached_and_refuses_a_broken_condition():

@@ -12,8 +12,11 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+from fastapi import FastAPI
 
 from tenax.server.api.docs import ASSETS, POLICY
+from tenax.server.app import API
+from tenax.server.schema.openapi import describe
 
 PAGE = Path(str(files("tenax.server").joinpath("docs_page")))
 CHROMIUM = shutil.which("chromium")
@@ -99,3 +102,28 @@ def test_a_browser_asks_for_a_token_where_the_server_does(start, tmp_path):
     document, _ = browsed(server.url, tmp_path)
     assert '<form id="entrance">' in document
     assert "data-path" not in document
+
+
+def operations() -> dict[str, dict[str, str]]:
+    api = FastAPI()
+    for module in API:
+        api.include_router(module.router)
+    return {
+        f"{method.upper()} {path}": operation
+        for path, methods in describe(api)["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+@pytest.mark.parametrize(("route", "operation"), operations().items())
+def test_each_operation_has_a_summary_and_a_description(route, operation):
+    """FastAPI would make a summary of the name of the function: `Get`."""
+    assert re.fullmatch(r"[A-Z][a-z]+s\b [^.]{5,60}", operation["summary"]), route
+    sentences = re.split(r"(?<=\.) (?=[A-Z`])", operation["description"])
+    assert 1 <= len(sentences) <= 2
+    assert all(re.fullmatch(r"[A-Z`][^\n]{10,}\.", sentence) for sentence in sentences), route
+
+
+def test_summaries_differ():
+    summaries = [operation["summary"] for operation in operations().values()]
+    assert len(summaries) == len(set(summaries)) > 30

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tenax.cli.input.inputs import STDIN, STDIN_SHOWN
 from tenax.cli.input.policies import default_retry
+from tenax.cli.input.unknown_tasks import in_order, unknown_tasks
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import input_problems
 from tenax.model.definition.workflow import Workflow
@@ -43,13 +44,28 @@ def check_whole(
 def check_submission(submission: Submission, settings: Settings) -> None:
     """Checks the definition and the inputs before a database is made or started for them.
 
-    Commands with a server leave this to it, since it has a default policy of its own.
+    With a server, only the tasks are checked: the server checks the definition, with its own default policy.
     """
-    server_retry = default_retry(settings)
-    workflow, _ = check_whole(
-        submission.source or "", submission.filename or "", submission.files, server_retry
+    source, filename, folder = submission.source or "", submission.filename or "", submission.base_dir
+    on_server = bool(settings.server)
+    unknown = (
+        unknown_tasks(source, filename, folder, submission.files, installed=not on_server) if folder else []
     )
-    check_input(workflow, submission.input)
+    try:
+        workflow = None if on_server else _checked(submission, settings)
+    except InvalidDefinition as error:
+        raise InvalidDefinition(in_order(error.findings, unknown)) from None
+    if unknown:
+        raise InvalidDefinition(unknown)
+    if workflow is not None:
+        check_input(workflow, submission.input)
+
+
+def _checked(submission: Submission, settings: Settings) -> Workflow:
+    workflow, _ = check_whole(
+        submission.source or "", submission.filename or "", submission.files, default_retry(settings)
+    )
+    return workflow
 
 
 def _wrong_inputs(

@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
+from tenax.model.durations import Seconds
+
 OutcomeStatus = Literal["succeeded", "failed", "not_completed", "snoozed", "accepted"]
 """How an attempt ended. `accepted` is no end: the callee of an async step has taken the work, and will call back."""
 FailureClass = Literal[
@@ -56,7 +58,7 @@ class Facts(Struct, frozen=True, omit_defaults=True, gc=False):
     timed_out: bool = False
     fatal: bool = False
     """True if the handler itself states the failure (`Fatal`, `success: false`)."""
-    retry_after: float | None = None
+    retry_after: Seconds | None = None
     """The seconds after which the callee allows another request (`Retry-After`)."""
     dependency: str | None = None
     """The dependency that was called: the host of a URL, or the key that the definition names."""
@@ -104,6 +106,6 @@ class Outcome(Struct, frozen=True, omit_defaults=True, gc=False):
     result: Any = None
     facts: Facts | None = None
     """The facts, for `failed` and `not_completed`."""
-    after: float | None = None
+    after: Seconds | None = None
     """Seconds until the next run: of `Retry(after=...)`, which replaces the policy's delay, or of a snooze."""
     usage: Usage | None = None

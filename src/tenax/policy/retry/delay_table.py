@@ -40,7 +40,7 @@ def delay_table(policy: Policy, *, limit: int = 20) -> list[DelayRow]:
             break
         rows.append(row)
     if total is None or total > len(rows):
-        rows[-1] = _marked(rows[-1])
+        rows[-1] = replace(rows[-1], more=True)
     return rows
 
 
@@ -80,17 +80,4 @@ def _row(attempt: int, before: DelayRow, delays: tuple[float, float, float]) -> 
         before.cumulative_least + least,
         before.cumulative_nominal + nominal,
         before.cumulative_most + most,
-    )
-
-
-def _marked(row: DelayRow) -> DelayRow:
-    return DelayRow(
-        row.attempt,
-        row.least,
-        row.nominal,
-        row.most,
-        row.cumulative_least,
-        row.cumulative_nominal,
-        row.cumulative_most,
-        more=True,
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenax.model.durations import format_duration
+from tenax.model.attempt.outcome import Facts
+from tenax.model.decision import Controls, DelayParts, Ledger
+from tenax.model.durations import duration_fields, format_duration
+from tenax.model.policy import Policy
 from tenax.policy.retry.attempt_words import progress, uncounted_progress, used
 from tenax.policy.retry.rules import RULES
 
@@ -147,7 +150,8 @@ def _check(check: Mapping[str, Any]) -> str:
     return f"{mark} {check['rule']}: {saw}"
 
 
-_DURATIONS = frozenset({"delay", "due_in", "elapsed", "give_up_after", "held_for", "retry_after"})
+_DURATIONS = duration_fields(Policy, Facts, Ledger, Controls, DelayParts) | {"due_in"}
+"""Values of checks and evidence that are durations. `due_in` is `released_due_in` of the controls, in the check `released`."""
 
 
 def _shown(name: str, value: Any) -> str:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from tenax.model.durations import format_duration
 from tenax.model.policy import DELAY_FIELDS, NO_POLICY, NO_RETRY, Patch, Policy, Rule
@@ -15,16 +15,8 @@ from tenax.policy.expressions.compiler import ExpressionError
 from tenax.policy.expressions.conditions import Condition, compile_condition
 
 Path = tuple[str | int, ...]
-_REAL = (
-    "initial_delay",
-    "backoff_multiplier",
-    "max_delay",
-    "jitter",
-    "give_up_after",
-    "max_retry_after",
-    "attempt_cost",
-)
-"""Fields in which 1 and 1.0 are the same."""
+_REAL = frozenset(name for name, hint in get_type_hints(Policy).items() if float in (hint, *get_args(hint)))
+"""Fields of a policy or rule that are real numbers: in them 1 and 1.0 are the same."""
 
 
 class PolicyError(ValueError):

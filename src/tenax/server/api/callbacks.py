@@ -46,8 +46,12 @@ async def call_back(
     step: Annotated[str | None, Plain] = None,
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """Reports the outcome of an async step's attempt. A callback that comes too late is recorded and changes nothing."""
-    # The receipt is checked before the body is read.
+    """Reports the outcome of an async step.
+
+    The callee sends it, and the receipt in the URL is its key. A callback that comes too late is recorded and
+    changes nothing.
+    """
+    # Before anything of the body is read.
     check_receipt(engine(request).context, execution_id, item_id, receipt)
     headers = request.headers
     # A callee may send back what it received. The secret of its own callback must not get into the result.

@@ -57,7 +57,10 @@ router = APIRouter(
 
 @router.post("", **described(Submitted, body=bodies.SUBMISSION, status=201))
 async def submit(request: Request) -> Response:
-    """Starts an execution. If the `key` was used before, the answer is the earlier execution, with `created` false."""
+    """Starts an execution.
+
+    With a `key` that is known, the answer is the earlier execution, and `created` is false.
+    """
     submission = await read_body(request, bodies.SUBMISSION)
     [submitted] = await engine(request).submit([submission])
     return answer_view(submitted, 201)
@@ -65,7 +68,10 @@ async def submit(request: Request) -> Response:
 
 @router.post("/batch", **described(list[Submitted], body=bodies.BATCH_OF_SUBMISSIONS))
 async def submit_many(request: Request) -> Response:
-    """Starts up to 1000 executions, all of them or none."""
+    """Starts up to 1000 executions.
+
+    Starts all of them or none. The answers are in the order of the submissions.
+    """
     batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
     return answer_view(await engine(request).submit(batch.submissions))
 
@@ -83,7 +89,10 @@ async def list_executions(
         Compensation | None, Query(description="only executions whose compensations have this status")
     ] = None,
 ) -> Response:
-    """Lists the executions, the newest first. For the next page set `before` to the last id of this one."""
+    """Lists executions.
+
+    The newest comes first. The next page starts with `before`, the id of the last one.
+    """
     found = await engine(request).list(
         states=one_of(STATUSES, status),
         workflow=workflow,
@@ -98,7 +107,10 @@ async def list_executions(
 
 @router.get("/{execution_id}", **described(Execution))
 async def get(request: Request, execution_id: ExecutionId) -> Response:
-    """Returns an execution with its steps and attempts."""
+    """Returns an execution.
+
+    The answer has its steps with their attempts, what they wait for, and the result or the failure.
+    """
     return await answer_execution(await engine(request).get(execution_id))
 
 
@@ -108,7 +120,10 @@ async def events(
     execution_id: ExecutionId,
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
-    """Returns the events that exist now and have a sequence number above `after`."""
+    """Returns the events of an execution.
+
+    Returns those with a sequence number beyond `after`, in their order.
+    """
     return await answer_list(engine(request).event_pages(execution_id, after=after))
 
 
@@ -121,7 +136,11 @@ async def news(
         float, Duration, Query(ge=0, le=LONGEST_NEWS_WAIT, description="seconds, or a duration: 20s")
     ] = 0.0,
 ) -> Response:
-    """Returns the events since the cursor of the last answer, and the next cursor. Waits up to `wait` seconds for an event."""
+    """Waits for new events of an execution.
+
+    Returns what has happened since the cursor of the last answer, and the next cursor. If there is nothing
+    new, it waits up to `wait` seconds.
+    """
     found = engine(request).news(execution_id, cursor=cursor, wait=wait)
     if wait > 0:
         told = await services(request).long_polls.wait(request, found)
@@ -137,7 +156,10 @@ async def explain(
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
     attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """Explains every decision: why it was retried, or why not. `step`, `item` and `attempt` select some of the decisions."""
+    """Explains why attempts were retried or not.
+
+    Returns every stored decision with its reasons, or only those of one step, item or attempt.
+    """
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
     return answer_many(list(found))
 
@@ -149,13 +171,20 @@ async def diagnose(
     step: Annotated[str | None, Plain] = None,
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """Says in one sentence why an execution, a step or an item stands as it stands, then the evidence."""
+    """Explains why work does not go on.
+
+    Names the cause for an execution, a step or an item in one sentence. Then come the closed doors, what happens
+    next, and the commands that change it.
+    """
     return answer_view(await engine(request).diagnose(execution_id, step=step, item=item))
 
 
 @router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))
 async def cancel(request: Request, execution_id: ExecutionId) -> Response:
-    """Cancels an execution. Items that wait end at once, and the leases of running attempts are revoked."""
+    """Cancels an execution.
+
+    Work that waits ends at once, and leases of running attempts are revoked.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
@@ -163,7 +192,10 @@ async def cancel(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def pause(request: Request, execution_id: ExecutionId) -> Response:
-    """Pauses an execution and its children. No more attempts start, and those that run may finish."""
+    """Pauses an execution.
+
+    Nothing of it or of its children starts any more. Running attempts may finish.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
@@ -171,7 +203,10 @@ async def pause(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.REASON, optional=True))
 async def resume(request: Request, execution_id: ExecutionId) -> Response:
-    """Resumes a paused execution and its children."""
+    """Resumes a paused execution.
+
+    The execution and its children go on.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
     return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
@@ -179,7 +214,11 @@ async def resume(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/signals", **described(SignalAnswer, body=bodies.SIGNAL))
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
-    """Sends a signal to the step that waits for it now or will later. If the `key` was used before, it is the earlier signal."""
+    """Sends a signal to an execution.
+
+    The step that waits for it gets it now, or when it begins to wait. With a `key` that is known, the answer
+    is the earlier signal.
+    """
     body = await read_body(request, bodies.SIGNAL)
     done = await engine(request).signal(
         execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
@@ -189,13 +228,20 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.get("/{execution_id}/tree", **described(Tree))
 async def tree(request: Request, execution_id: ExecutionId) -> Response:
-    """Returns an execution with its children and their descendants."""
+    """Returns an execution with its children.
+
+    The answer has the children of its children too.
+    """
     return answer_view(await engine(request).tree(execution_id))
 
 
 @router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
 async def retry(request: Request, execution_id: ExecutionId) -> Response:
-    """Runs the items that wait for a retry now. A finished execution is run again as a new one that is linked to it."""
+    """Retries an execution.
+
+    What waits for a retry or is held runs now. A finished execution is run again as a new one that is linked
+    to it.
+    """
     body = await read_body(request, bodies.RETRY, empty=b"{}")
     done = await engine(request).retry(
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed

@@ -25,19 +25,28 @@ async def list_workers(
     request: Request,
     all: Annotated[bool, Query(description="workers that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
 ) -> Response:
-    """Lists the live workers with their health."""
+    """Lists the live workers.
+
+    Each has the server's verdict on its health, and what decided it.
+    """
     return answer_view(await engine(request).workers(all=all))
 
 
 @router.get("/workers/{name:path}/diagnosis", **described(Diagnosis))
 async def diagnose_worker(request: Request, name: WorkerName) -> Response:
-    """Says in one sentence why a worker gets no work, then the evidence."""
+    """Explains why a worker gets no work.
+
+    Names the cause in one sentence. Then come the closed doors and the evidence.
+    """
     return answer_view(await engine(request).diagnose_worker(name))
 
 
 @router.get("/workers/{name:path}", **described(WorkerInFull))
 async def get_worker(request: Request, name: WorkerName) -> Response:
-    """Returns a worker with the columns of its health, its leases, and its events."""
+    """Returns a worker.
+
+    The answer has the columns of its health, its leases and its last events.
+    """
     return answer_view(await engine(request).worker(name))
 
 
@@ -46,7 +55,10 @@ _CHANGE = described(WorkerAnswer, body=bodies.REASON, optional=True)
 
 @router.post("/workers/{name:path}/pause", **_CHANGE)
 async def pause_worker(request: Request, name: WorkerName) -> Response:
-    """Pauses a worker: it gets no new work until it is resumed, even after a restart. Attempts that run may finish."""
+    """Pauses a worker.
+
+    It gets no new work until it is resumed, also after a restart. Its running attempts may finish.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="paused", changed=changed))
@@ -54,7 +66,10 @@ async def pause_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/drain", **_CHANGE)
 async def drain_worker(request: Request, name: WorkerName) -> Response:
-    """Drains a worker: it gets no new work, finishes its attempts, and ends."""
+    """Drains a worker.
+
+    It gets no new work, finishes what it has, and ends.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).drain_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="draining", changed=changed))
@@ -62,7 +77,10 @@ async def drain_worker(request: Request, name: WorkerName) -> Response:
 
 @router.post("/workers/{name:path}/resume", **_CHANGE)
 async def resume_worker(request: Request, name: WorkerName) -> Response:
-    """Resumes a worker that was paused or drained. Its recorded failures are cleared."""
+    """Resumes a worker.
+
+    A paused or drained worker gets work again, and failures that were held against it are forgotten.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(WorkerAnswer(name=name, state="active", changed=changed))
@@ -73,7 +91,10 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
     **described(NameAnswer, body=bodies.REASON, optional=True),
 )
 async def release_worker(request: Request, name: WorkerName) -> Response:
-    """Frees the name of a worker from its token. The name then belongs to the next worker that registers under it."""
+    """Releases the name of a worker.
+
+    The name belongs to no token any more. The next worker that registers under it gets it.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
     return answer_view(NameAnswer(name=name, changed=changed))
@@ -81,19 +102,28 @@ async def release_worker(request: Request, name: WorkerName) -> Response:
 
 @router.get("/queues", **described(list[Queue]))
 async def list_queues(request: Request) -> Response:
-    """Lists the queues that have work, workers or limits."""
+    """Lists the queues.
+
+    Lists those that have work, live workers or limits, with the numbers of their items.
+    """
     return answer_view(await engine(request).queues())
 
 
 @router.get("/queues/{queue:path}/diagnosis", **described(Diagnosis))
 async def diagnose_queue(request: Request, queue: QueueName) -> Response:
-    """Says in one sentence why a queue does not move, then the evidence."""
+    """Explains why a queue does not move.
+
+    Names the cause in one sentence. Then come the closed doors and the evidence.
+    """
     return answer_view(await engine(request).diagnose_queue(queue))
 
 
 @router.put("/queues/{queue:path}/limits", **described(LimitAnswer, body=bodies.LIMITS))
 async def limit_queue(request: Request, queue: QueueName) -> Response:
-    """Sets all limits of a queue. A limit that is absent or null is removed."""
+    """Sets the limits of a queue.
+
+    Replaces all of them: a limit that is absent or null is no limit.
+    """
     body = await read_body(request, bodies.LIMITS)
     limited = await engine(request).limit_queue(
         queue,

@@ -30,7 +30,10 @@ async def healthz(
         str | None, Query(max_length=10, description="also the measurements of the server")
     ] = None,
 ) -> Response:
-    """Says that the process lives. With `?verbose` also says how often and how long its event loop was held."""
+    """Tells that the server lives.
+
+    With `verbose`, the answer says how often and how long its event loop was held.
+    """
     if verbose is None or verbose in ("0", "false"):
         return answer_view(Health(status="ok"))
     return answer_view(Health(status="ok", measured=services(request).watchdog.numbers()))
@@ -38,7 +41,10 @@ async def healthz(
 
 @router.get("/readyz", **described(Health))
 async def readyz(request: Request) -> Response:
-    """Says that the database answers and has the right schema, and that the server is not about to stop."""
+    """Tells that the server is ready.
+
+    The database can be reached and has the right schema, and the server is not about to stop.
+    """
     parts = services(request)
     if parts.long_polls.closing:
         raise Stopping
@@ -52,5 +58,8 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/v1/version", **described(Version))
 async def version() -> Response:
-    """Returns the version of the server and of its API."""
+    """Returns the versions.
+
+    The answer has the version of the server and the version of its API.
+    """
     return answer_view(Version(version=__version__, api="v1"))

@@ -35,7 +35,10 @@ async def items(
     after: Annotated[int, Query(ge=-1, le=LARGEST_ATTEMPT)] = -1,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Lists the items of a fan-out in the order of its list. For the next page set `after` to the last number of this one."""
+    """Lists the items of a fan-out.
+
+    They are in the order of its list. The next page starts with `after`, the number of the last one.
+    """
     found = await engine(request).items(
         execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
     )
@@ -44,13 +47,19 @@ async def items(
 
 @router.post("/approve", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def approve(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
-    """Approves a step that waits for an approval. The step completes."""
+    """Approves a waiting step.
+
+    The step, or one item of its fan-out, completes.
+    """
     return await _decide(request, execution_id, step, approved=True)
 
 
 @router.post("/reject", **described(ApprovalAnswer, body=bodies.APPROVAL, optional=True))
 async def reject(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
-    """Rejects a step that waits for an approval. The step fails."""
+    """Rejects a waiting step.
+
+    The step, or one item of its fan-out, fails with the class `denied`.
+    """
     return await _decide(request, execution_id, step, approved=False)
 
 

@@ -21,14 +21,20 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
 @router.get("", **described(list[TokenInfo]))
 async def list_tokens(request: Request) -> Response:
-    """Lists all tokens without their secrets, including revoked tokens."""
+    """Lists the tokens.
+
+    Revoked ones are listed too. The answer never has their secrets.
+    """
     async with engine(request).context.transaction() as tx:
         return answer_view([_info(token) for token in await tokens.list_tokens(tx)])
 
 
 @router.post("", **described(NewToken, body=bodies.TOKEN, status=201))
 async def create_token(request: Request) -> Response:
-    """Creates a token. Its secret is only in this answer."""
+    """Creates a token.
+
+    Its secret is in this answer and nowhere else.
+    """
     wanted = await read_body(request, bodies.TOKEN)
     async with engine(request).context.transaction() as tx:
         token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
@@ -40,7 +46,10 @@ async def create_token(request: Request) -> Response:
 async def revoke_token(
     request: Request, token_id: Annotated[int, Path(ge=1, le=tokens.LARGEST_ID)]
 ) -> Response:
-    """Revokes a token. This server refuses it at once, other servers within seconds."""
+    """Revokes a token.
+
+    This server refuses it at once, and other servers within seconds.
+    """
     async with engine(request).context.transaction() as tx:
         revoked = await tokens.revoke_token(tx, token_id)
     services(request).authenticator.forget()

@@ -32,6 +32,10 @@ async def verify(
     ] = None,
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
-    """Checks a page of executions against all laws. For the next page set `after` to `next` of this answer, until `next` is null."""
+    """Checks the history of executions.
+
+    Compares a page of them with all laws. The next page starts with `after`, which is `next` of the last
+    answer, until that is null.
+    """
     moment = None if since is None else moment_of(since, datetime.now(UTC))
     return answer_view(await engine(request).verify(after=after, since=moment, only=execution))

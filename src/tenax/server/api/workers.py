@@ -29,10 +29,11 @@ router = APIRouter(prefix="/v1/worker", tags=["workers"])
 
 @router.post("/register", **described(RegistrationAnswer, body=bodies.REGISTRATION))
 async def register(request: Request) -> Response:
-    """Registers a worker. The answer says how long its leases last, and how often it must send heartbeats.
+    """Registers a worker.
 
-    The name then belongs to the worker's token. The answer is 409 if the name belongs to another token, or if the worker's `protocol` is
-    too old.
+    The answer says how long its leases last and how often to send heartbeats, and from now on the name
+    belongs to its token. The answer is 409 if the name belongs to another token, or if the worker's
+    `protocol` is too old.
     """
     who = await read_body(request, bodies.REGISTRATION)
     answered = await engine(request).register(who, token_id=token_id(request))
@@ -41,10 +42,10 @@ async def register(request: Request) -> Response:
 
 @router.post("/lease", **described(list[Assignments], body=bodies.LEASE))
 async def lease(request: Request) -> Response:
-    """Leases work for free slots, and waits for it up to `wait` seconds.
+    """Leases work for free slots.
 
-    Similar assignments come together: a field that differs is a list with an entry for each assignment, except that `spec` may have a
-    single entry for all. An absent field has its default. If the client has left, its leases are handed back.
+    Waits up to `wait` seconds for work. Assignments of one step come together: each field is a list with an entry for
+    each of them (`spec` may have one entry for all), and an absent field has its default.
     """
     wanted = await read_body(request, bodies.LEASE)
 
@@ -60,10 +61,10 @@ async def lease(request: Request) -> Response:
 
 @router.post("/report", **described(list[ReportAnswers], body=bodies.REPORTS))
 async def report(request: Request) -> Response:
-    """Reports the outcomes of up to 1000 attempts, grouped by step. Each field is a list with an entry for each attempt.
+    """Reports the outcomes of attempts.
 
-    `outcome` may have a single entry if all of them succeeded: their results are in `result`. Equal answers are put together. A report that
-    is sent again gets the same answer.
+    Takes up to 1000, those of one step together: each field is a list with an entry for each of them, and
+    `outcome` may have one entry for all that succeeded. The same report again gets the same answer.
     """
     reports, size = await read_sized_body(request, bodies.REPORTS)
     answered = gather_answers(await engine(request).report(spread_reports(reports), size=size))
@@ -72,7 +73,10 @@ async def report(request: Request) -> Response:
 
 @router.post("/release", **described(None, body=bodies.RELEASES, status=204))
 async def release(request: Request) -> Response:
-    """Hands leases back. Their attempts do not count."""
+    """Releases leases.
+
+    The worker hands back work that it does not run. These attempts are not counted.
+    """
     releases = await read_body(request, bodies.RELEASES)
     await engine(request).release(releases)
     return Response(status_code=204)
@@ -80,14 +84,21 @@ async def release(request: Request) -> Response:
 
 @router.post("/heartbeat", **described(HeartbeatAnswer, body=bodies.HEARTBEAT))
 async def heartbeat(request: Request) -> Response:
-    """Extends the leases that it names. The answer names the leases that the worker no longer has."""
+    """Extends leases.
+
+    Extends the leases that it names. The answer names those that the worker has lost.
+    """
     beat = await read_body(request, bodies.HEARTBEAT)
     return answer_view(await engine(request).heartbeat(beat))
 
 
 @router.post("/ended", **described(EndedLifeAnswer, body=bodies.ENDED_LIFE))
 async def ended(request: Request) -> Response:
-    """Says that a worker's process has died, as its supervisor saw. Its leases are lost at once, unless a later life has the name."""
+    """Reports that a worker's process has died.
+
+    The supervisor of the process sends it. The leases of this life are lost at once, unless a later life has
+    the name.
+    """
     life = await read_body(request, bodies.ENDED_LIFE)
     return answer_view(await engine(request).end_life(life))
 

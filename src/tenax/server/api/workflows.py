@@ -23,7 +23,10 @@ router = APIRouter(
 
 @router.post("", **described(StoredWorkflow, body=bodies.WORKFLOW, status=201))
 async def store(request: Request) -> Response:
-    """Stores a definition without running it. If the same definition is stored already, `created` is false."""
+    """Stores a workflow without running it.
+
+    From now on its name means this definition. If the same one was stored before, `created` is false.
+    """
     body = await read_body(request, bodies.WORKFLOW)
     stored = await engine(request).store_workflow(body.source, filename=body.filename, files=body.files)
     return answer_view(stored, 201)
@@ -31,5 +34,8 @@ async def store(request: Request) -> Response:
 
 @router.get("", **described(list[WorkflowInfo]))
 async def list_workflows(request: Request, name: Annotated[str | None, Plain] = None) -> Response:
-    """Lists the stored definitions. `name` selects all versions of one workflow."""
+    """Lists the stored workflows.
+
+    With `name`, lists all versions of this one.
+    """
     return answer_view(await engine(request).workflows(name))

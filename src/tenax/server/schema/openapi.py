@@ -53,8 +53,18 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for path, operations in schema["paths"].items():
             for operation in operations.values():
                 operation["security"] = [] if is_public(path) else [{"token": []}]
+                operation.update(_words(operation["description"]))
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+def _words(docstring: str) -> dict[str, str]:
+    """Returns the summary and the description of an operation, from the docstring of its route."""
+    summary, _, description = docstring.partition("\n\n")
+    return {
+        "summary": " ".join(summary.split()).removesuffix("."),
+        "description": " ".join(description.split()),
+    }
 
 
 def _content(type_: Any, *media_types: str) -> dict[str, Any]:

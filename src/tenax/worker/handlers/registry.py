@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, PathFinder
@@ -102,11 +102,17 @@ def _searched(base_dir: str | None) -> str:
 
 
 def _spec_beside(name: str, base_dir: str | None) -> ModuleSpec | None:
-    if base_dir is None or not name or not Path(base_dir).is_dir():
+    if base_dir is None or not Path(base_dir).is_dir():
+        return None
+    return find_module(name, [base_dir])
+
+
+def find_module(name: str, folders: Sequence[str]) -> ModuleSpec | None:
+    """Finds a module in these folders. Imports nothing, neither the module nor the packages around it."""
+    if not name:
         return None
     importlib.invalidate_caches()
-    search: list[str] | None = [base_dir]
-    spec = None
+    search, spec = list(folders), None
     for depth in range(1, name.count(".") + 2):
         spec = PathFinder.find_spec(".".join(name.split(".")[:depth]), search)
         if spec is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,27 +11,29 @@ from cyclopts import Parameter
 from tenax.cli.errors import USAGE
 from tenax.cli.flags import Json
 from tenax.cli.input.check_definition import check_whole, shown_name
-from tenax.cli.input.inputs import definition_of, read_bytes
+from tenax.cli.input.inputs import STDIN, definition_of, read_bytes
 from tenax.cli.input.policies import default_retry
+from tenax.cli.input.unknown_tasks import in_order, unknown_tasks
 from tenax.cli.output import print_json, say
-from tenax.errors import InvalidDefinition
+from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import child_references
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch
 from tenax.policy.check import load_workflow
 from tenax.sdk.bundle import bundle
+from tenax.sdk.files import folder_of
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
 
 
 def validate(file: File, /, *, json: Json = False) -> int:
     """Check a workflow file: its keys, graph, templates, conditions and policies, and the files of its child workflows.
-    The exit code is 2 if there is an error.
+    The functions of Python steps are checked if their module is there: it is looked at, and not imported. The exit code
+    is 2 if there is an error.
     """
-    server_retry = default_retry()
     try:
-        workflow, children = _checked(file, server_retry)
+        workflow, children = _checked(read_bytes(file), file, default_retry())
     except InvalidDefinition as error:
         if json:
             print_json({"valid": False, "errors": [finding.as_dict() for finding in error.findings]})
@@ -54,11 +57,20 @@ def validate(file: File, /, *, json: Json = False) -> int:
     return 0
 
 
-def _checked(file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[str, Workflow]]:
-    """Returns the workflow of a file, and the workflows that its steps name by `file:`."""
-    content = read_bytes(file)
-    workflow = load_workflow(content, filename=shown_name(file), server_retry=server_retry)
-    if not any(reference.kind == "file" for reference in child_references(workflow)):
-        return workflow, {}
-    definition = definition_of(content, file)
-    return check_whole(definition.text, definition.filename, bundle(definition), server_retry)
+def _checked(content: bytes, file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[str, str]]:
+    """Returns the workflow of a file, and the texts of the files that its steps name by `file:`."""
+    files: Mapping[str, str] = {}
+    found: Sequence[Finding] = ()
+    try:
+        workflow = load_workflow(content, filename=shown_name(file), server_retry=server_retry)
+        if any(reference.kind == "file" for reference in child_references(workflow)):
+            definition = definition_of(content, file)
+            files = bundle(definition)
+            check_whole(definition.text, definition.filename, files, server_retry)
+    except InvalidDefinition as error:
+        found = error.findings
+    folder = str(Path.cwd()) if file == STDIN else folder_of(file)
+    unknown = unknown_tasks(content, shown_name(file), folder, files, installed=True)
+    if found or unknown:
+        raise InvalidDefinition(in_order(found, unknown))
+    return workflow, files

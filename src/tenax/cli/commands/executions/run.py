@@ -67,7 +67,7 @@ def run(
     settings = where.settings()
     configure_logging(settings.log_level)
     wanted = _wish(file, inputs, input_file, resume, key, where)
-    if wanted.submission is not None and not settings.server:
+    if wanted.submission is not None:
         from tenax.cli.input.check_definition import check_submission
 
         check_submission(wanted.submission, settings)

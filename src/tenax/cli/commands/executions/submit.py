@@ -36,6 +36,7 @@ def submit(
 
     The execution runs as soon as there is a server with a worker (`tenax up`). `tenax run` needs neither.
     """
+    from tenax.cli.input.check_definition import check_submission
     from tenax.sdk.bundle import submission_of
 
     if file == input_file == STDIN:
@@ -43,10 +44,7 @@ def submit(
     given = parse_inputs(inputs, input_file)
     submission = submission_of(read_definition(file), input=given, key=key)
     settings = where.settings()
-    if not settings.server:
-        from tenax.cli.input.check_definition import check_submission
-
-        check_submission(submission, settings)
+    check_submission(submission, settings)
     submitted, words = run_async(_submitted(where, settings, submission))
     if not json:
         say(words)
