@@ -75,7 +75,7 @@ class Engine:
         self.inbox_delivery = parts.inbox_delivery
         self.timers = parts.timers
         self.maintenance = parts.maintenance
-        self.counting = parts.counting
+        self.metrics = parts.metrics
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -96,7 +96,7 @@ class Engine:
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
-            self.counting.run,
+            self.metrics.counting.run,
         )
         self._loops = [asyncio.create_task(forever(loop)) for loop in loops]
         try:
