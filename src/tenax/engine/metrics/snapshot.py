@@ -60,7 +60,7 @@ class Snapshots:
 
     async def _read(self) -> Snapshot:
         live = await list_workers(self._context, gone=False)
-        async with self._context.transaction() as tx:
+        async with self._context.snapshot() as tx:
             totals = await metrics.read_totals(tx)
             figures = await figures_in(tx, self._context, live)
             queues = await list_queues(tx, self._context.settings.lease)

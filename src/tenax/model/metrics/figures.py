@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import field
+
 from tenax.model.views import Queue, View, Worker
 
 By = Literal["reason", "step", "class", "worker"]
@@ -105,7 +107,7 @@ class MinuteCount(View):
 class FailureGroup(View):
     workflow: str
     step: str
-    class_: str
+    class_: str = field(name="class")
     reason: str
     failures: int
     last_minute: str
@@ -118,7 +120,7 @@ class NewestFailure(View):
     step: str
     item: int | None
     attempt: int
-    class_: str
+    class_: str = field(name="class")
     reason: str
     at: str
     due: str | None
