@@ -238,3 +238,39 @@ async def test_a_part_reads_few_pages_of_a_long_log(hand):
     [top] = json.loads(plan)
     pages = top["Plan"]["Shared Hit Blocks"] + top["Plan"]["Shared Read Blocks"]
     assert pages < 1000, pages  # of some 3,000
+
+
+async def test_counting_takes_a_small_share_of_the_time_and_a_larger_one_the_more_it_lags(hand):
+    leader = RollUp(hand.engine.context)
+    assert leader.pause_after(0.001) == rolling.LEAST_PAUSE
+    assert leader.pause_after(1.0) == pytest.approx(49)
+    leader.lag = rolling.WHOLE_LAG / 2
+    assert leader.pause_after(1.0) == pytest.approx(1 / 0.135 - 1)
+    leader.lag = 10 * rolling.WHOLE_LAG
+    assert leader.pause_after(1.0) == pytest.approx(3)
+
+
+async def test_a_large_log_is_read_in_parts_and_full_ranges_are_summarized(hand):
+    await RollUp(hand.engine.context).catch_up()
+    for _ in range(30):
+        await hand.sql("""insert into tenax.log (execution_id, at, events)
+                          select n, tenax.now(), '[{"type":"execution_completed","data":{"result":"' || repeat('x', 300) || '"}}]'
+                            from generate_series(1, 1000) as n""")
+    leader = RollUp(hand.engine.context)
+    leader._step, parts = 2, 0
+    while not (await leader._count_part()).done:
+        parts += 1
+    assert parts > 5
+    await leader.round()
+    [[n]] = await hand.sql("select n from tenax.metric_total where metric = 'events'")
+    assert n == 30_000
+    full = {name: ranges for name, ranges in leader._summarized.items() if ranges}
+    assert sum(full.values()) >= 8  # some 1,500 pages, 128 to a range
+    for name, ranges in full.items():
+        # PostgreSQL has nothing left to summarize there.
+        [[again]] = await hand.sql(
+            "select sum(brin_summarize_range($1::text::regclass, n * 128)) from generate_series(0, $2::bigint - 1) as n",
+            name,
+            ranges,
+        )
+        assert again == 0
