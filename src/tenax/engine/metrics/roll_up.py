@@ -32,6 +32,7 @@ LEAST_PAUSE = 1.0  # seconds between two rounds
 LEAST_SHARE, MOST_SHARE = 0.02, 0.25
 """The share of the time that counting may take. It grows with the lag, up to `WHOLE_LAG`."""
 WHOLE_LAG = 120.0  # seconds of lag at which counting takes its largest share
+IDLE_SAVE = 5.0  # seconds between two writes of the cursor while nothing is written to the log
 KNOWN_EXECUTIONS = 50_000  # executions whose workflow is remembered
 PRUNED_AT_ONCE = 5_000  # rows of each table that one sweep of old minutes deletes
 SUMMARIZED_AT_ONCE = 64  # ranges of the log that one round summarizes in an index
@@ -100,6 +101,9 @@ class RollUp:
             return Part(0, done=True)
         rows = await _rows_of(part)
         done = part.counted >= part.newest
+        if not rows and done and cursor.at is not None and now - cursor.at < IDLE_SAVE:
+            self.lag = 0.0
+            return Part(0, done)  # the next round looks through the same few transactions again
         counts = await self._fold(tx, rows)
         await roll_up.add_counts(tx, counts)
         await roll_up.add_totals(tx, totals_of(counts, await self._labels.of(tx, counts)))
