@@ -12,10 +12,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `generate_*`, beside this file
 
+import dashboard
 import diagrams
 import generate_cli
 import generate_events
 import generate_limits
+import generate_metrics
 import generate_policy
 import generate_python
 import generate_reference
@@ -24,6 +26,7 @@ import generate_sizes
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs/images"
+DASHBOARD = ROOT / "src/tenax/monitoring/dashboard.json"
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_policy.BLOCKS,
@@ -31,6 +34,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_reference.BLOCKS,
     **generate_cli.BLOCKS,
     **generate_limits.BLOCKS,
+    **generate_metrics.BLOCKS,
     **generate_rooms.BLOCKS,
     **generate_python.BLOCKS,
     **generate_sizes.BLOCKS,
@@ -66,6 +70,9 @@ def main() -> None:
         if not picture.exists() or picture.read_text("utf-8") != draw():
             picture.write_text(draw(), "utf-8")
             print(f"wrote {picture.relative_to(ROOT)}")
+    if not DASHBOARD.exists() or DASHBOARD.read_text("utf-8") != dashboard.dashboard():
+        DASHBOARD.write_text(dashboard.dashboard(), "utf-8")
+        print(f"wrote {DASHBOARD.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import dashboard
 import diagrams
 import generate
 import generate_limits
@@ -22,6 +23,10 @@ def test_every_generated_block_is_current(page: Path) -> None:
 
 def test_every_block_there_is_stands_in_some_page() -> None:
     assert generate.used(page.read_text("utf-8") for page in generate.pages()) == set(generate.BLOCKS)
+
+
+def test_the_dashboard_is_current() -> None:
+    assert generate.DASHBOARD.read_text("utf-8") == dashboard.dashboard(), "run `make docs`"
 
 
 @pytest.mark.parametrize("name", diagrams.PICTURES)

@@ -35,6 +35,7 @@ create table reset.function_source as
 select oid, prosrc, pg_get_functiondef(oid) as definition from pg_proc where pronamespace = 'tenax'::regnamespace;
 
 create table reset.service as table tenax.service;
+create table reset.roll_up as table tenax.roll_up;
 create table reset.schema_migration as table tenax.schema_migration;
 
 create function reset.end_other_sessions() returns void
@@ -65,6 +66,7 @@ begin
       from pg_class where relnamespace = 'tenax'::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0;
     execute 'truncate ' || filled || ' cascade';
     insert into tenax.service select * from reset.service;
+    insert into tenax.roll_up select * from reset.roll_up;
     insert into tenax.schema_migration select * from reset.schema_migration;
     perform setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) from pg_sequences where schemaname = 'tenax';
     return true;

@@ -1,6 +1,6 @@
 """Runs the command line. Each command is in a module of its own, which is imported when the command is called.
 
-Exit codes: 0 success; 1 the execution failed, or history breaks a law; 2 wrong usage or an invalid file; 3 something that the command
+Exit codes: 0 success; 1 the execution failed, history breaks a law, or an alert fires; 2 wrong usage or an invalid file; 3 something that the command
 needs is not available (a server, a database, space on the disk, a valid token); 70 a bug in Tenax; 130 after Ctrl-C; 141 after a closed
 pipe.
 """

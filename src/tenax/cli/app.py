@@ -11,18 +11,19 @@ app = App(
     help="Durable workflows and tasks on PostgreSQL, whose heart is the retry.",
     version=f"tenax {__version__}",
     help_format="plaintext",
-    help_epilogue="Exit codes: 0 success; 1 the execution failed, or history breaks a law; 2 wrong usage or an invalid file; 3 cannot reach a server or database.",
+    help_epilogue="Exit codes: 0 success; 1 the execution failed, history breaks a law, or an alert fires; 2 wrong usage or an invalid file; 3 cannot reach a server or database.",
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
 
-app["--help"].group = app["--version"].group = Group("Flags", sort_key=6)
+app["--help"].group = app["--version"].group = Group("Flags", sort_key=7)
 
 _RUN = Group("Run", sort_key=1)
 _EXECUTIONS = Group("Executions", sort_key=2)
 _DEFINITIONS = Group("Definitions and policies", sort_key=3)
 _FLEET = Group("Workers and queues", sort_key=4)
-_ADMINISTRATION = Group("Administration", sort_key=5)
+_METRICS = Group("Metrics", sort_key=5)
+_ADMINISTRATION = Group("Administration", sort_key=6)
 
 _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("run", "executions.run:run", _RUN, "Run a workflow file in this process, and show its progress."),
@@ -104,6 +105,10 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "Store a workflow file, so that it can be started by name.",
     ),
     ("workflows", "definitions.stored:workflows", _DEFINITIONS, "List the stored workflows."),
+    ("top", "metrics.top:top", _METRICS, "Show throughput, retries, queues, workers and failures live."),
+    ("stats", "metrics.stats:stats", _METRICS, "Show what retries came to, and what they cost in time."),
+    ("alerts", "metrics.alerts:alerts", _METRICS, "Show the alerts. Exit code 1 if one of them fires."),
+    ("monitoring", "metrics.monitoring:monitoring", _METRICS, "Print a file for Prometheus or Grafana."),
     (
         "verify",
         "admin.verify:verify",

@@ -15,6 +15,7 @@ from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.engine.caches.named_plans import NamedPlans
 from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.definitions.reading import Reading
+from tenax.engine.measures import Measures
 from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
@@ -111,6 +112,7 @@ class EngineContext:
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
         self.notifier = Notifier(database)
+        self.measures = Measures()
         self.lease_cache = LeaseCache()
         self.input_cache = InputCache()
         self.secret = b""

@@ -77,6 +77,7 @@ class Engine:
         self.inbox_delivery = parts.inbox_delivery
         self.timers = parts.timers
         self.maintenance = parts.maintenance
+        self.metrics = parts.metrics
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -97,6 +98,7 @@ class Engine:
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
+            self.metrics.counting.run,
         )
         self._loops = [asyncio.create_task(forever(loop)) for loop in loops]
         try:

@@ -6,8 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
+from time import perf_counter
 from typing import Generic, TypeVar, cast
 
+from tenax.engine.measures import BatchMeasure
 from tenax.errors import TenaxError
 
 Question = TypeVar("Question")
@@ -21,9 +23,15 @@ class GroupCommit(Generic[Question, Answer]):
     hundreds of calls."""
 
     def __init__(
-        self, run: Callable[[list[Question]], Awaitable[list[Answer]]], *, limit: int = 500, at_once: int = 1
+        self,
+        run: Callable[[list[Question]], Awaitable[list[Answer]]],
+        *,
+        limit: int = 500,
+        at_once: int = 1,
+        measure: BatchMeasure | None = None,
     ) -> None:
         """`at_once` is the number of batches that may run at the same time while full batches wait."""
+        self._measure = measure
         self._run = run
         self._limit = limit
         self._at_once = at_once
@@ -69,6 +77,7 @@ class GroupCommit(Generic[Question, Answer]):
 
     async def _answer(self, calls: list[_Call[Question, Answer]]) -> None:
         questions = [question for asked, _ in calls for question in asked]
+        began = perf_counter()
         try:
             answers = await self._run(questions)
         except TenaxError as error:
@@ -80,6 +89,8 @@ class GroupCommit(Generic[Question, Answer]):
             for call in calls:
                 await self._answer([call])
         else:
+            if self._measure is not None:
+                self._measure.add(len(questions), perf_counter() - began)
             start = 0
             for asked, future in calls:
                 if not future.done():

@@ -10,6 +10,7 @@ from tenax.engine.external.child_inbox import InboxDelivery
 from tenax.engine.external.server_steps import ServerSteps
 from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.metrics.metrics import Metrics
 from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
 from tenax.engine.recover.maintenance import Maintenance
@@ -46,6 +47,7 @@ class Parts:
             wake_dispatcher=self.dispatcher.wake,
             give_up_unwanted=partial(give_up_unwanted, self.context),
         )
+        self.metrics = Metrics(self.context, self.maintenance.leadership)
         self.context.notifier.tell(self._listeners())
 
     def _listeners(self) -> Listeners:

@@ -249,6 +249,18 @@ class Client:
         body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
         return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
 
+    async def alerts(self) -> Any:
+        """Returns the alerts, each with its value and whether it fires."""
+        return await self._call("GET", "/v1/alerts")
+
+    async def overview(self) -> Any:
+        """Returns the figures, throughput, queues, workers and failures that `tenax top` shows."""
+        return await self._call("GET", "/v1/overview")
+
+    async def stats(self, *, by: str = "reason", since: str | None = None, until: str | None = None) -> Any:
+        """Returns what retries came to, by `reason`, `step`, `class` or `worker`. Times are RFC 3339, or durations such as 2h."""
+        return await self._call("GET", "/v1/stats", query={"by": by, "since": since, "until": until})
+
     async def list_tokens(self) -> Any:
         """Lists all tokens, including revoked ones, without their secrets. Only admins may call the methods for tokens."""
         return await self._call("GET", "/v1/tokens")

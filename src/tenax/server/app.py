@@ -31,6 +31,7 @@ from tenax.server.api import (
     executions,
     fleet,
     health,
+    metrics,
     steps,
     tokens,
     verify,
@@ -65,7 +66,7 @@ GC_THRESHOLD = 50_000
 of 700 took a fifth of the time."""
 
 
-API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
+API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health, metrics, docs)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

@@ -234,6 +234,24 @@ class Settings(BaseModel):
     overload_lag: PositiveDuration = setting(
         "1s", "the delay of its event loop from which a worker asks for no more work"
     )
+    metrics_keep: PositiveDuration = setting(
+        "90d", "how long counts by minute are kept; the totals of `/metrics` are kept for ever"
+    )
+    metrics_window: PositiveDuration = setting(
+        "1h", "the time over which rates of retries and failures are taken, for `/metrics` and alerts"
+    )
+    metrics_labels: Annotated[int, whole_number(1, 10000)] = setting(
+        200, "steps, and reasons, that have series of their own in `/metrics`; all others are `other`"
+    )
+    alert_min_attempts: Annotated[int, whole_number(1)] = setting(
+        20, "with fewer attempts in `metrics_window`, no alert on a rate fires"
+    )
+    alert_retry_rate: Share = setting("20%", "an alert fires above this share of retries in first attempts")
+    alert_retry_success: Share = setting("70%", "an alert fires if a smaller share of retries succeeds")
+    alert_unhealthy: Share = setting("50%", "an alert fires above this share of unhealthy workers")
+    alert_queue_depth: Annotated[int, whole_number(1)] = setting(
+        20, "an alert fires if workers hold more leased items than this on average"
+    )
     log_level: Annotated[str, one_of(*LOG_LEVELS)] = setting("info", f"one of {', '.join(LOG_LEVELS)}")
     sources: Mapping[str, str] = Field(default_factory=dict, repr=False)
     """Where each value that is not a default was written, by setting."""

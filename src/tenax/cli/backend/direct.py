@@ -17,6 +17,7 @@ from tenax.cli.backend.protocol import ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
+from tenax.model.metrics.figures import By
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 
@@ -158,6 +159,15 @@ class DatabaseBackend:
                 queue, **asdict(limits), actor=self._actor, reason=reason
             )
         return dict(to_builtins(limited))
+
+    async def alerts(self) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.metrics.alerts()))
+
+    async def overview(self) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.metrics.overview()))
+
+    async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.metrics.stats(by=by, since=since, until=until)))
 
     async def has_no_workers(self) -> bool:
         from tenax.store.fleet.workers import count_live_workers

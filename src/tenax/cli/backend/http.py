@@ -11,6 +11,7 @@ from msgspec import convert
 
 from tenax.cli.backend.protocol import ListFilter, check_id
 from tenax.model.execution_views import Event, News
+from tenax.model.metrics.figures import By
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
@@ -128,6 +129,20 @@ class ServerBackend:
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
+
+    async def alerts(self) -> dict[str, Any]:
+        return dict(await self._client.alerts())
+
+    async def overview(self) -> dict[str, Any]:
+        return dict(await self._client.overview())
+
+    async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]:
+        found = await self._client.stats(
+            by=by,
+            since=since.isoformat() if since else None,
+            until=until.isoformat() if until else None,
+        )
+        return dict(found)
 
     async def has_no_workers(self) -> bool:
         return False

@@ -15,6 +15,7 @@ from tenax.errors import UsageError
 if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
     from tenax.model.execution_views import Event, News
+    from tenax.model.metrics.figures import By
     from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
 
@@ -124,6 +125,14 @@ class Backend(Protocol):
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         """Replaces the limits of a queue."""
         ...
+
+    async def alerts(self) -> dict[str, Any]: ...
+
+    async def overview(self) -> dict[str, Any]:
+        """Returns what `tenax top` shows."""
+        ...
+
+    async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]: ...
 
     async def has_no_workers(self) -> bool:
         """Returns True if it is known that no worker is alive. Over HTTP this is not known."""

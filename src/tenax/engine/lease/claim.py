@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from time import perf_counter
 
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.engine.lease.full_claim import Claimed, FullClaim
@@ -29,17 +31,17 @@ from tenax.policy.dispatch.claim_plan import (
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
-from tenax.store.tables.claims import LeaseTerms
 
 
 class Claims:
     """Makes one claim after the other, each with the state that the last one left."""
 
-    def __init__(self, fleet: Fleet, worker_speed: WorkerSpeed, terms: LeaseTerms, *, ageing: float) -> None:
-        self._terms = terms
+    def __init__(self, fleet: Fleet, worker_speed: WorkerSpeed, context: EngineContext) -> None:
+        self._terms = context.terms
         self._fleet = fleet
         self._worker_speed = worker_speed
-        self._full = FullClaim(fleet, terms, ageing=ageing)
+        self._measure = context.measures.batches["claims"]
+        self._full = FullClaim(fleet, context.terms, ageing=context.settings.ageing)
         self._state = ClaimState()
 
     # -- called by the dispatcher
@@ -84,6 +86,7 @@ class Claims:
         """Makes a short claim. Returns None, and leases nothing, if the ready items need a full claim."""
         claim = claim_plan.begin_claim(self._state, asked.queues, asked.slots, _now())
         items: list[LeasedItem] = []
+        began = perf_counter()
         while True:
             match claim_plan.next_query(self._state, claim):
                 case Pick() as pick:
@@ -98,13 +101,27 @@ class Claims:
                     return None
                 case Query.END:
                     self._state = claim_plan.after_claim(self._state, claim)
+                    self._note_claim(len(items), began)
                     return Claimed(items)
 
     async def take_in_full(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
         """Makes a full claim for requests of the fleet, or for requests of the worker of one execution."""
+        began = perf_counter()
         asked = ClaimRequests.of(requests, await self._offers(tx, requests))
         if not asked.offers:
             return Claimed()
+        claimed = await self._take_for(tx, requests, asked)
+        self._note_claim(len(claimed.items), began)
+        return claimed
+
+    def _note_claim(self, items: int, began: float) -> None:
+        """Measures a claim that leased something."""
+        if items:
+            self._measure.add(items, perf_counter() - began)
+
+    async def _take_for(
+        self, tx: Connection, requests: Sequence[LeaseRequest], asked: ClaimRequests
+    ) -> Claimed:
         if requests[0].execution_id is not None:
             return self._count_turns(await self._full.take_own(tx, asked))
         fresh = self._state.fresh_snapshot(asked.queues, _now())

@@ -64,7 +64,7 @@ class Dispatcher:
         self.heard_workers = HeardWorkers(context, self.wake)
         self.fleet = Fleet(context)
         self.worker_speed = WorkerSpeed()
-        self._claims = Claims(self.fleet, self.worker_speed, context.terms, ageing=context.settings.ageing)
+        self._claims = Claims(self.fleet, self.worker_speed, context)
         self._large = LargeInputs(context)
         self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
         self._news = 0

@@ -19,8 +19,9 @@ class ReportBatches:
         async def write(reports: Sequence[Report]) -> list[ReportAnswer]:
             return await report_in_turn(context, reports)
 
-        self._many = GroupCommit[Report, ReportAnswer](write, at_once=BATCHES_AT_ONCE)
-        self._large = GroupCommit[Report, ReportAnswer](write, limit=1)
+        measure = context.measures.batches["reports"]
+        self._many = GroupCommit[Report, ReportAnswer](write, at_once=BATCHES_AT_ONCE, measure=measure)
+        self._large = GroupCommit[Report, ReportAnswer](write, limit=1, measure=measure)
         """One call at a time: many megabytes take long to write or to compare, and no other report waits for them."""
 
     async def __call__(self, reports: Sequence[Report], *, size: int = 0) -> list[ReportAnswer]:

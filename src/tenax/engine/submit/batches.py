@@ -18,8 +18,9 @@ class Submissions:
         async def write(starts: Sequence[Start]) -> list[Submitted]:
             return await submit(context, reserve, starts)
 
-        self._many = GroupCommit[Start, Submitted](write)
-        self._large = GroupCommit[Start, Submitted](write, limit=1)
+        measure = context.measures.batches["submissions"]
+        self._many = GroupCommit[Start, Submitted](write, measure=measure)
+        self._large = GroupCommit[Start, Submitted](write, limit=1, measure=measure)
         """Takes one call at a time: a fan-out of 100,000 items takes seconds, and no other call has to wait for it."""
 
     async def __call__(self, starts: Sequence[Start]) -> list[Submitted]:

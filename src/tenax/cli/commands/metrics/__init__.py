@@ -1,0 +1,1 @@
+"""Shows what the server has measured."""

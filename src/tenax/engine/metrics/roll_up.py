@@ -1,0 +1,204 @@
+"""Counts the log by minute. The leader does it beside the hot path, and no report waits for it.
+
+What was counted and the cursor are written in one transaction, so that a row is counted once, whatever is killed. While
+the server has much to do, counting takes a small share of the time and falls behind; the share grows with the lag.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import NamedTuple
+
+import structlog
+
+from tenax.engine.caches.weighted_cache import WeightedCache
+from tenax.engine.context import EngineContext
+from tenax.engine.metrics.labels import Labels
+from tenax.engine.metrics.totals import totals_of
+from tenax.engine.slices import TimeSlice
+from tenax.model.metrics.counts import Counts, RetryUnderway
+from tenax.model.metrics.fold import Fold, items_of_retries
+from tenax.model.metrics.log_rows import LogRow, read_chunk
+from tenax.store.connect import Connection
+from tenax.store.tables import roll_up
+
+FIRST_STEP = 64
+"""Transactions that the first part of a round reads. Those of a busy server have up to some hundred rows each."""
+LARGEST_STEP = 1_000_000  # transactions of a part, where hardly any of them wrote to the log
+WANTED_ROWS = 4_000  # rows of the log in one part
+ROUND_SECONDS = 1.0
+"""Seconds after which a round begins no other part. The next round goes on."""
+LEAST_PAUSE = 1.0  # seconds between two rounds
+LEAST_SHARE, MOST_SHARE = 0.02, 0.25
+"""The share of the time that counting may take. It grows with the lag, up to `WHOLE_LAG`."""
+WHOLE_LAG = 120.0  # seconds of lag at which counting takes its largest share
+IDLE_SAVE = 5.0  # seconds between two writes of the cursor while nothing is written to the log
+KNOWN_EXECUTIONS = 50_000  # executions whose workflow is remembered
+PRUNED_AT_ONCE = 5_000  # rows of each table that one sweep of old minutes deletes
+SUMMARIZED_AT_ONCE = 64  # ranges of the log that one round summarizes in an index
+_log = structlog.get_logger("tenax.metrics")
+
+
+class Part(NamedTuple):
+    """What one transaction has counted."""
+
+    rows: int
+    done: bool
+    """True if the log was counted up to now."""
+
+
+class RollUp:
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._labels = Labels(context.settings.metrics_labels)
+        self._workflows: WeightedCache[int, str] = WeightedCache(KNOWN_EXECUTIONS, lambda _: 1)
+        self._step = FIRST_STEP
+        self._summarized: dict[str, int] = {}
+        """The ranges that are summarized, of each partition's index."""
+        self.lag = 0.0
+        """Seconds by which the counts were behind the log after the last round."""
+
+    async def round(self, seconds: float = ROUND_SECONDS) -> bool:
+        """Counts new rows for about so many seconds. Returns whether all of them are counted."""
+        end = perf_counter() + seconds
+        self._step = min(self._step, FIRST_STEP)
+        await self._summarize()
+        while True:
+            part = await self._count_part()
+            if part.done or perf_counter() > end:
+                return part.done
+
+    async def catch_up(self) -> None:
+        """Counts all rows that have committed."""
+        while not await self.round():
+            pass
+
+    def pause_after(self, seconds: float) -> float:
+        """Returns the seconds to wait after a round of this length."""
+        share = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(self.lag / WHOLE_LAG, 1.0)
+        return max(LEAST_PAUSE, seconds * (1 / share - 1))
+
+    async def prune(self) -> None:
+        """Deletes minutes that are older than the setting says. The totals keep their counts."""
+        async with self._context.transaction() as tx:
+            await roll_up.prune_minutes(tx, self._context.settings.metrics_keep, PRUNED_AT_ONCE)
+
+    async def _count_part(self) -> Part:
+        try:
+            async with self._context.transaction() as tx:
+                return await self._count_in(tx)
+        except BaseException:
+            self._step = max(self._step // 8, 1)  # perhaps it was too much for one statement
+            self._labels.forget()
+            raise
+
+    async def _count_in(self, tx: Connection) -> Part:
+        cursor = await roll_up.lock_cursor(tx)
+        part = await roll_up.read_log_rows(tx, cursor, self._step)
+        now = part.now.timestamp()
+        if part.newest < cursor.counted:
+            await self._begin_anew(tx, part, now)
+            return Part(0, done=True)
+        rows = await _rows_of(part)
+        done = part.counted >= part.newest
+        if not rows and done and cursor.at is not None and now - cursor.at < IDLE_SAVE:
+            self.lag = 0.0
+            return Part(0, done)  # the next round looks through the same few transactions again
+        counts = await self._fold(tx, rows)
+        await roll_up.add_counts(tx, counts)
+        await roll_up.add_totals(tx, totals_of(counts, await self._labels.of(tx, counts)))
+        at = now if done or not rows else min(max(row.at for row in rows), now)
+        await roll_up.save_cursor(tx, roll_up.Cursor(part.counted, part.open, cursor.floor, at))
+        self.lag = 0.0 if done else max(now - at, 0.0) if rows else self.lag
+        self._adapt(len(rows))
+        return Part(len(rows), done)
+
+    async def _fold(self, tx: Connection, rows: list[LogRow]) -> Counts:
+        """Counts rows, and writes the retries that are under way after them."""
+        underway = await roll_up.load_retries_underway(tx, set(items_of_retries(rows)))
+        before = {key: _copy(retry) for key, retry in underway.items()}
+        fold = Fold(underway, await self._name_workflows(tx, rows))
+        time_slice = TimeSlice()
+        for row in rows:
+            if time_slice.is_over:
+                await time_slice.give_way()
+            fold.add(row)
+        await roll_up.write_retries_underway(tx, before, underway)
+        return fold.counts
+
+    async def _name_workflows(self, tx: Connection, rows: list[LogRow]) -> dict[int, str]:
+        """Returns the workflow of each execution. Most executions began among these rows, or not long before."""
+        named: dict[int, str] = {}
+        for row in rows:
+            data = row.events[0].data if row.events and row.events[0].type == "execution_started" else None
+            if data is not None and data.workflow is not None:
+                named[row.execution_id] = data.workflow
+                self._workflows.keep(row.execution_id, data.workflow)
+        missing = []
+        for execution_id in {row.execution_id for row in rows} - named.keys():
+            known = self._workflows.use(execution_id)
+            if known is None:
+                missing.append(execution_id)
+            else:
+                named[execution_id] = known
+        if missing:
+            found = await roll_up.name_workflows(tx, missing)
+            named.update(found)
+            for execution_id, name in found.items():
+                self._workflows.keep(execution_id, name)
+        return named
+
+    async def _begin_anew(self, tx: Connection, part: roll_up.LogPart, now: float) -> None:
+        """Goes on in a cluster whose transaction numbers are smaller than those of the cursor: in a restored one.
+
+        The rows that came with the restore count as counted. Some of the last second before the backup may be missed.
+        """
+        newest_id = await roll_up.find_newest_id(tx)
+        _log.warning(
+            "the database was restored into another cluster: metrics go on from here",
+            counted_rows_up_to=newest_id,
+        )
+        await roll_up.save_cursor(tx, roll_up.Cursor(part.newest, part.open, newest_id, now))
+
+    def _adapt(self, rows: int) -> None:
+        """Chooses how many transactions the next part reads."""
+        if rows > 2 * WANTED_ROWS:
+            self._step = max(self._step // 2, 1)
+        elif rows < WANTED_ROWS // 8:
+            self._step = min(self._step * 8, LARGEST_STEP)
+        elif rows < WANTED_ROWS // 2:
+            self._step = min(self._step * 2, LARGEST_STEP)
+
+    async def _summarize(self) -> None:
+        """Summarizes full ranges of the log in its index, so that the next rounds do not read them."""
+        async with self._context.transaction() as tx:
+            for index, full in (await roll_up.list_log_indexes(tx)).items():
+                first = self._summarized.get(index, 0)
+                end = min(full, first + SUMMARIZED_AT_ONCE)
+                if end > first and await roll_up.summarize_ranges(tx, index, first, end):
+                    self._summarized[index] = end
+
+
+async def _rows_of(part: roll_up.LogPart) -> list[LogRow]:
+    """Reads the rows, in the order in which they were written."""
+    rows: list[LogRow] = []
+    unreadable = 0
+    time_slice = TimeSlice()
+    for chunk in part.chunks:
+        if time_slice.is_over:
+            await time_slice.give_way()
+        found, odd = read_chunk(chunk)
+        rows += found
+        unreadable += odd
+    if unreadable:
+        _log.warning("rows of the log cannot be read and are not counted", rows=unreadable)
+    rows.sort(key=_id_of)
+    return rows
+
+
+def _id_of(row: LogRow) -> int:
+    return row.id
+
+
+def _copy(retry: RetryUnderway) -> RetryUnderway:
+    return RetryUnderway(retry.attempt, retry.class_, retry.reason, retry.delay, retry.due, retry.worker)

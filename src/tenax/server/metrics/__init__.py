@@ -1,0 +1,1 @@
+"""Exports metrics in the text format of Prometheus."""

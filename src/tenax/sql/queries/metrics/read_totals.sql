@@ -1,0 +1,1 @@
+select metric, labels, n from tenax.metric_total

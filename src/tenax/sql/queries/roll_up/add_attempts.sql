@@ -1,0 +1,9 @@
+insert into tenax.attempt_minute as t
+       (minute, workflow, step, outcome, class, reason, attempt, after_class, after_reason, n, seconds, waited)
+select to_timestamp(x.minute), x.workflow, x.step, x.outcome, x.class, x.reason, x.attempt, x.after_class, x.after_reason,
+       x.n, x.seconds, x.waited
+  from unnest($1::text::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text::smallint[], $8::text[],
+              $9::text[], $10::text::bigint[], $11::text::double precision[], $12::text::double precision[])
+    as x (minute, workflow, step, outcome, class, reason, attempt, after_class, after_reason, n, seconds, waited)
+    on conflict (minute, workflow, step, outcome, class, reason, attempt, after_class, after_reason) do update
+   set n = t.n + excluded.n, seconds = t.seconds + excluded.seconds, waited = t.waited + excluded.waited

@@ -1,0 +1,7 @@
+insert into tenax.worker_minute as t (minute, worker, started, retries, failed, recovered)
+select to_timestamp(x.minute), x.worker, x.started, x.retries, x.failed, x.recovered
+  from unnest($1::text::bigint[], $2::text[], $3::text::bigint[], $4::text::bigint[], $5::text::bigint[], $6::text::bigint[])
+    as x (minute, worker, started, retries, failed, recovered)
+    on conflict (minute, worker) do update
+   set started = t.started + excluded.started, retries = t.retries + excluded.retries, failed = t.failed + excluded.failed,
+       recovered = t.recovered + excluded.recovered

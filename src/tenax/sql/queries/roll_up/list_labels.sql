@@ -1,0 +1,1 @@
+select label, value from tenax.metric_label

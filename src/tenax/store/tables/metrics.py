@@ -1,0 +1,58 @@
+"""Reads what was counted of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.statements import sql
+
+Row = Any
+
+
+async def read_totals(tx: Connection) -> dict[str, dict[tuple[str, ...], float]]:
+    """Returns the totals by metric and labels."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for row in await tx.fetch(sql("read_totals")):
+        found.setdefault(row["metric"], {})[tuple(row["labels"])] = row["n"]
+    return found
+
+
+async def sum_window(tx: Connection, seconds: float) -> Row:
+    return await tx.fetchrow(sql("sum_window"), seconds)
+
+
+async def sum_lateness(tx: Connection, seconds: float) -> dict[int, int]:
+    """Returns the number of retries in each bucket of lateness."""
+    return {row["bucket"]: row["n"] for row in await tx.fetch(sql("sum_lateness"), seconds)}
+
+
+async def sum_returns(tx: Connection, since: datetime, until: datetime, by: str) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("sum_returns"), since, until, by)
+    return rows
+
+
+async def sum_failures(tx: Connection, since: datetime, until: datetime, by: str) -> dict[str, int]:
+    return {row["name"]: row["n"] for row in await tx.fetch(sql("sum_failures"), since, until, by)}
+
+
+async def sum_workers(tx: Connection, since: datetime, until: datetime) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("sum_workers"), since, until)
+    return rows
+
+
+async def list_minutes(tx: Connection, minutes: int) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("list_minutes"), minutes)
+    return rows
+
+
+async def group_failures(tx: Connection, seconds: float, most: int) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("group_failures"), seconds, most)
+    return rows
+
+
+async def list_newest_failures(tx: Connection, most: int) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("list_newest_failures"), most)
+    return rows

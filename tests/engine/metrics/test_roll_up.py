@@ -1,0 +1,276 @@
+"""The roll-ups equal the events: after random nights with late commits, in parts of any size, over kills and changes of the leader."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import asyncpg
+import pytest
+from support.hand import Hand
+from support.naive_counts import naive_counts
+from support.random_runs import CHILD, PARENT, Night, begin_to_undo
+
+from tenax.engine.metrics import roll_up as rolling
+from tenax.engine.metrics.roll_up import RollUp
+from tenax.model.metrics.counts import LATENESS_BOUNDS
+from tenax.store.transaction import transaction
+
+
+async def events_of(hand: Hand) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    rows = await hand.sql(
+        "select id, execution_id, at, events from tenax.log where execution_id is not null order by id"
+    )
+    events = []
+    for row in rows:
+        for one in json.loads(row["events"]):
+            e = {"step": None, "item": None, "attempt": None, "data": {}, **one}
+            events.append({**e, "at": row["at"], "execution_id": row["execution_id"]})
+    names = await hand.sql("""select e.id, w.name from tenax.execution e join tenax.plan p on p.id = e.plan_id
+                                join tenax.workflow w on w.id = p.workflow_id""")
+    return events, {row["id"]: row["name"] for row in names}
+
+
+async def rolled_up(hand: Hand) -> dict[str, Counter[Any]]:
+    found: dict[str, Counter[Any]] = {}
+    attempts = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.attempt_minute")
+    key = ("m", "workflow", "step", "outcome", "class", "reason", "attempt", "after_class", "after_reason")
+    for what, column in (("attempts", "n"), ("seconds", "seconds"), ("waited", "waited")):
+        found[what] = Counter({tuple(row[name] for name in key): row[column] for row in attempts})
+    workers = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.worker_minute")
+    for what in ("started", "retries", "failed", "recovered"):
+        found[what] = Counter({(row["m"], row["worker"]): row[what] for row in workers if row[what]})
+    events = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.event_minute")
+    found["events"] = Counter({(row["m"], row["workflow"], row["kind"]): row["n"] for row in events})
+    late = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.lateness_minute")
+    found["lateness"] = Counter({(row["m"], row["bucket"]): row["n"] for row in late})
+    totals = await hand.sql("select labels[1] as reason, n from tenax.metric_total where metric = 'retries'")
+    found["reasons"] = Counter({row["reason"]: int(row["n"]) for row in totals})
+    return found
+
+
+async def assert_equal_to_events(hand: Hand) -> dict[str, Counter[Any]]:
+    events, workflows = await events_of(hand)
+    expected, found = naive_counts(events, workflows), await rolled_up(hand)
+    late: Counter[Any] = Counter()
+    for (minute, seconds), n in expected["lateness"].items():
+        late[minute, sum(seconds > bound for bound in LATENESS_BOUNDS)] += n
+    for what in ("attempts", "events", "started", "retries", "failed", "recovered", "reasons"):
+        assert found[what] == expected[what], what
+    assert found["lateness"] == late
+    for what in ("seconds", "waited"):
+        assert {k: round(v, 3) for k, v in found[what].items() if round(v, 3)} == {
+            k: round(v, 3) for k, v in expected[what].items() if round(v, 3)
+        }
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.settings(callback_url="http://tenax.test")
+async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed):
+    dice = random.Random(seed)
+    await hand.engine.store_workflow(CHILD)
+    await begin_to_undo(hand, 3)
+    night = Night(hand, seed)
+    for _ in range(3):
+        await hand.submit(PARENT)
+    for _ in range(15):
+        await night.play(25)
+        # A new object is another leader: it knows nothing but what is in the database.
+        leader = RollUp(night.hand.engine.context)
+        for _ in range(dice.randint(0, 3)):
+            leader._step = dice.choice([1, 3, 20, 5000])
+            await leader._count_part()
+    await RollUp(night.hand.engine.context).catch_up()
+    found = await assert_equal_to_events(night.hand)
+    assert found["attempts"].total() > 50
+    assert found["reasons"].total() > 3
+
+
+async def test_a_transaction_that_commits_late_is_counted_once(hand):
+    execution_id, assignment = await hand.start()
+    leader = RollUp(hand.engine.context)
+    async with hand.engine.context.database.pool.acquire() as other:
+        late = other.transaction()
+        await late.start()
+        await other.execute(
+            "insert into tenax.log (execution_id, at, events) values ($1, tenax.now(), $2)",
+            execution_id,
+            '[{"type":"late_result","step":"only","attempt":1,"data":{"status":"succeeded","result":1}}]',
+        )
+        await hand.succeed(assignment)
+        await leader.catch_up()
+        [[before]] = await hand.sql("select count(*) from tenax.event_minute where kind = 'late_result'")
+        assert before == 0
+        [[open_ones]] = await hand.sql("select cardinality(open) from tenax.roll_up")
+        assert open_ones == 1
+        await late.commit()
+    await hand.submit()
+    await leader.catch_up()
+    await leader.catch_up()
+    [[n]] = await hand.sql("select sum(n) from tenax.event_minute where kind = 'late_result'")
+    assert n == 1
+    await assert_equal_to_events(hand)
+
+
+async def test_a_transaction_that_is_rolled_back_is_not_waited_for(hand):
+    leader = RollUp(hand.engine.context)
+    async with hand.engine.context.database.pool.acquire() as other:
+        lost = other.transaction()
+        await lost.start()
+        await other.execute("insert into tenax.log (execution_id, at, events) values (1, tenax.now(), '[]')")
+        await leader.catch_up()
+        await lost.rollback()
+    await leader.catch_up()
+    [[open_ones]] = await hand.sql("select cardinality(open) from tenax.roll_up")
+    assert open_ones == 0
+
+
+async def test_what_is_killed_before_its_commit_is_counted_by_the_next_leader(hand, monkeypatch):
+    _, assignment = await hand.start()
+    await hand.fail(assignment)
+    leader = RollUp(hand.engine.context)
+
+    async def killed(*_: object) -> None:
+        raise asyncpg.AdminShutdownError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rolling.roll_up, "save_cursor", killed)
+        with pytest.raises(Exception, match="killed"):
+            await leader.round()
+    assert await hand.sql("select from tenax.attempt_minute") == []
+    await RollUp(hand.engine.context).catch_up()
+    await leader.catch_up()
+    await assert_equal_to_events(hand)
+
+
+async def test_two_leaders_at_once_count_each_row_once(hand):
+    import asyncio
+
+    for _ in range(5):
+        _, assignment = await hand.start()
+        await hand.fail(assignment)
+    await asyncio.gather(*(RollUp(hand.engine.context).catch_up() for _ in range(3)))
+    await assert_equal_to_events(hand)
+
+
+async def test_a_large_row_is_counted_by_its_small_parts(hand):
+    for text in ("x" * 500_000, '"data":{"seconds":9}' * 5_000):
+        _, assignment = await hand.start()
+        await hand.succeed(
+            assignment, {"text": text + str(random.random()), "noise": random.Random(1).randbytes(9000).hex()}
+        )
+    await RollUp(hand.engine.context).catch_up()
+    await assert_equal_to_events(hand)
+
+
+@pytest.mark.odd_log
+async def test_a_row_that_cannot_be_read_stops_nothing(hand):
+    execution_id, assignment = await hand.start()
+    await hand.sql(
+        "insert into tenax.log (execution_id, at, events) values ($1, tenax.now(), '[{\"type\": 7}]')",
+        execution_id,
+    )
+    await hand.succeed(assignment)
+    await RollUp(hand.engine.context).catch_up()
+    [[n]] = await hand.sql("select sum(n) from tenax.attempt_minute")
+    assert n == 1
+
+
+async def test_a_restored_database_is_counted_on_and_nothing_twice(hand):
+    _, assignment = await hand.start()
+    await hand.succeed(assignment)
+    await RollUp(hand.engine.context).catch_up()
+    # In the new cluster transactions begin with small numbers: those of the cursor and of the rows lie ahead.
+    await hand.sql("update tenax.roll_up set counted = counted + 1000000")
+    await hand.sql("update tenax.log set xid = (xid::text::bigint + 20)::text::xid8")
+    await RollUp(hand.engine.context).catch_up()
+    for _ in range(30):
+        await hand.sql("select pg_current_xact_id()")
+    _, assignment = await hand.start()
+    await hand.succeed(assignment)
+    await RollUp(hand.engine.context).catch_up()
+    await assert_equal_to_events(hand)
+
+
+@pytest.mark.settings(metrics_labels=2)
+async def test_labels_beyond_the_setting_are_other_for_ever(hand):
+    for name in ("a", "b", "c", "a"):
+        _, assignment = await hand.start(
+            f"name: x\nworkflow: [{{step: {name}, type: python, task: 'some:task'}}]"
+        )
+        await hand.succeed(assignment)
+        await RollUp(hand.engine.context).catch_up()
+    totals = await hand.sql("select labels[1] as step, n from tenax.metric_total where metric = 'attempts'")
+    assert {row["step"]: row["n"] for row in totals} == {"a": 2, "b": 1, "other": 1}
+    steps = await hand.sql("select step, sum(n) as n from tenax.attempt_minute group by step")
+    assert {row["step"]: row["n"] for row in steps} == {"a": 2, "b": 1, "c": 1}
+
+
+@pytest.mark.settings(metrics_keep=3600)
+async def test_old_minutes_go_and_the_totals_stay(hand):
+    _, assignment = await hand.start()
+    await hand.succeed(assignment)
+    leader = RollUp(hand.engine.context)
+    await leader.catch_up()
+    before = await hand.sql("select * from tenax.metric_total order by metric, labels")
+    await hand.pass_time(4000)
+    await leader.prune()
+    assert await hand.sql("select from tenax.attempt_minute") == []
+    assert await hand.sql("select from tenax.event_minute") == []
+    assert await hand.sql("select * from tenax.metric_total order by metric, labels") == before
+
+
+async def test_a_part_reads_few_pages_of_a_long_log(hand):
+    await hand.sql("""insert into tenax.log (execution_id, at, events)
+                      select n, tenax.now(), '[{"type":"execution_completed","data":{"result":"' || repeat('x', 300) || '"}}]'
+                        from generate_series(1, 60000) as n""")
+    leader = RollUp(hand.engine.context)
+    await leader.catch_up()
+    await leader.round()
+    await hand.start()
+    async with transaction(hand.engine.context.database) as tx:
+        cursor = await rolling.roll_up.lock_cursor(tx)
+        statement = "explain (analyze, buffers, format json) " + rolling.roll_up.sql("read_log_rows")
+        [[plan]] = await tx.fetch(statement, cursor.counted, 64, [cursor.counted - 3], cursor.floor)
+    [top] = json.loads(plan)
+    pages = top["Plan"]["Shared Hit Blocks"] + top["Plan"]["Shared Read Blocks"]
+    assert pages < 1000, pages  # of some 3,000
+
+
+async def test_counting_takes_a_small_share_of_the_time_and_a_larger_one_the_more_it_lags(hand):
+    leader = RollUp(hand.engine.context)
+    assert leader.pause_after(0.001) == rolling.LEAST_PAUSE
+    assert leader.pause_after(1.0) == pytest.approx(49)
+    leader.lag = rolling.WHOLE_LAG / 2
+    assert leader.pause_after(1.0) == pytest.approx(1 / 0.135 - 1)
+    leader.lag = 10 * rolling.WHOLE_LAG
+    assert leader.pause_after(1.0) == pytest.approx(3)
+
+
+async def test_a_large_log_is_read_in_parts_and_full_ranges_are_summarized(hand):
+    await RollUp(hand.engine.context).catch_up()
+    for _ in range(30):
+        await hand.sql("""insert into tenax.log (execution_id, at, events)
+                          select n, tenax.now(), '[{"type":"execution_completed","data":{"result":"' || repeat('x', 300) || '"}}]'
+                            from generate_series(1, 1000) as n""")
+    leader = RollUp(hand.engine.context)
+    leader._step, parts = 2, 0
+    while not (await leader._count_part()).done:
+        parts += 1
+    assert parts > 2
+    await leader.round()
+    [[n]] = await hand.sql("select n from tenax.metric_total where metric = 'events'")
+    assert n == 30_000
+    full = {name: ranges for name, ranges in leader._summarized.items() if ranges}
+    assert sum(full.values()) >= 8  # some 1,500 pages, 128 to a range
+    for name, ranges in full.items():
+        # PostgreSQL has nothing left to summarize there.
+        [[again]] = await hand.sql(
+            "select sum(brin_summarize_range($1::text::regclass, n * 128)) from generate_series(0, $2::bigint - 1) as n",
+            name,
+            ranges,
+        )
+        assert again == 0
