@@ -42,22 +42,32 @@ create view tenax.attempt as
         select jsonb_object_agg(r.id, r.told) as map
           from (
             select g.id,
-                   jsonb_build_array(g.ended_at, g.ended_by, g.class, g.reason, g.error, g.verdict, g.counted, g.delay, g.due,
-                       first_value(g.id) over w, lag(g.id) over w,
-                       lag(case when g.by_hand then 'by_hand' else coalesce(g.class, g.ended_by) end) over w) as told
+                   -- The callee of an earlier attempt may have ended the item: then this attempt has no end of its own.
+                   coalesce(g.ended, case when max(g.done_at) over line is not null
+                                          then jsonb_build_array(max(g.done_at) over line, 'item_cancelled', null, null, null) end,
+                            '[null, null, null, null, null]')
+                   || coalesce(g.decided, '[null, null, null, null]')
+                   || jsonb_build_array(first_value(g.id) over attempts, lag(g.id) over attempts,
+                          lag(case when g.by_hand then 'by_hand' else coalesce(g.ended ->> 2, g.ended ->> 1) end) over attempts) as told
               from (
-                select v.compensates, v.step, v.item, v.run, min(v.id) as id, bool_or(v.type = 'retry_rescheduled') as by_hand,
-                       max(v.at) filter (where v.is_end) as ended_at, max(v.type) filter (where v.is_end) as ended_by,
-                       max(v.data #>> '{failure,class}') filter (where v.is_end) as class,
-                       max(v.data #>> '{failure,reason}') filter (where v.is_end) as reason,
-                       max(v.data ->> 'error') filter (where v.is_end) as error,
-                       max(v.data #>> '{decision,verdict}') as verdict, max(v.data #>> '{decision,after,counted}') as counted,
-                       max(v.data ->> 'delay_seconds') as delay, max(v.data ->> 'available_at') as due
+                select v.compensates, v.step, v.item, v.attempt, min(v.id) filter (where v.is_start) as id,
+                       bool_or(v.type = 'retry_rescheduled') as by_hand,
+                       max(v.at) filter (where v.type in ('action_completed', 'compensation_completed')) as done_at,
+                       (array_agg(v.ended order by v.id desc) filter (where v.ended is not null))[1] as ended,
+                       (array_agg(v.decided order by v.id desc) filter (where v.decided is not null))[1] as decided
                   from (
-                    select u.*, sum(u.is_start::integer) over (partition by u.compensates, u.step, u.item order by u.id) as run
+                    select u.id, u.at, u.type, u.step, u.item, u.compensates, u.is_start,
+                           -- Items that are cancelled do not say which attempt was running.
+                           coalesce(u.attempt, max(u.attempt) over (partition by u.compensates, u.step, u.item order by u.id)) as attempt,
+                           case when u.is_end then jsonb_build_array(u.at, u.type, u.data #> '{failure,class}', u.data #> '{failure,reason}',
+                                                                     u.data -> 'error') end as ended,
+                           case when u.data ? 'decision' then jsonb_build_array(u.data #> '{decision,verdict}',
+                                    -- Of a success at the first attempt, only the verdict is recorded.
+                                    coalesce(u.data #> '{decision,after,counted}', case when u.data #>> '{decision,verdict}' = 'complete' then '1'::jsonb end),
+                                    u.data -> 'delay_seconds', u.data -> 'available_at') end as decided
                       from (
                         select r.id + e.n - 1 as id, r.at, e.event -> 'data' as data, e.event ->> 'type' as type,
-                               e.event ->> 'step' as step, e.event ->> 'item' as item,
+                               e.event ->> 'step' as step, e.event ->> 'item' as item, (e.event ->> 'attempt')::integer as attempt,
                                starts_with(e.event ->> 'type', 'compensation') or e.event @> '{"data": {"compensation": true}}' as compensates,
                                e.event ->> 'type' in ('action_started', 'compensation_started', 'queue_expired') as is_start,
                                e.event ->> 'type' in ('action_completed', 'action_error', 'action_not_completed', 'action_snoozed',
@@ -73,10 +83,10 @@ create view tenax.attempt as
                                'compensation_retry', 'compensation_failed')
                       ) as u
                   ) as v
-                 where v.run > 0
-                 group by v.compensates, v.step, v.item, v.run
+                 group by v.compensates, v.step, v.item, v.attempt
               ) as g
-            window w as (partition by g.compensates, g.step, g.item order by g.run)
+             where g.id is not null
+            window line as (partition by g.compensates, g.step, g.item), attempts as (line order by g.attempt)
           ) as r
       ) as m on true;
 
@@ -315,7 +325,8 @@ create function ops.get_step_readiness_status_batch(execution_ids bigint[], step
                        max(l.at) filter (where e.event ->> 'type' = 'action_started') as last_attempted_at,
                        max(l.at) filter (where e.event ->> 'type' in ('action_error', 'action_not_completed', 'lease_expired', 'queue_expired'))
                        as last_failure_at,
-                       max((e.event #>> '{data,decision,after,counted}')::integer) as counted
+                       max(coalesce((e.event #>> '{data,decision,after,counted}')::integer,
+                               case when e.event ->> 'type' = 'action_completed' then 1 end)) as counted
                   from tenax.log l
                  cross join lateral jsonb_array_elements(l.events::jsonb) as e (event)
                  where l.execution_id = wanted.id and not starts_with(e.event ->> 'type', 'compensation')
