@@ -451,15 +451,15 @@ create schema ops;
 -- or all executions would be read. The conditions are in `case`, for which PostgreSQL assumes many rows.
 create view tenax.attempt as
     select s.id, s.execution_id, s.step, s.item, s.compensates, s.attempt, s.max_attempts, s.worker, s.started_at,
-           (m.map #>> array[s.id::text, '0'])::timestamptz as ended_at, m.map #>> array[s.id::text, '1'] as ended_by,
-           m.map #>> array[s.id::text, '2'] as class, m.map #>> array[s.id::text, '3'] as reason,
-           m.map #>> array[s.id::text, '4'] as error, m.map #>> array[s.id::text, '5'] as verdict,
-           (m.map #>> array[s.id::text, '6'])::integer as counted,
-           (m.map #>> array[s.id::text, '7'])::double precision as retry_delay_seconds,
-           (m.map #>> array[s.id::text, '8'])::timestamptz as available_at,
-           (m.map #>> array[s.id::text, '9'])::bigint as first_id, (m.map #>> array[s.id::text, '10'])::bigint as previous_id,
+           (t.told ->> 0)::timestamptz as ended_at, t.told ->> 1 as ended_by,
+           t.told ->> 2 as class, t.told ->> 3 as reason,
+           t.told ->> 4 as error, t.told ->> 5 as verdict,
+           (t.told ->> 6)::integer as counted,
+           (t.told ->> 7)::double precision as retry_delay_seconds,
+           (t.told ->> 8)::timestamptz as available_at,
+           (t.told ->> 9)::bigint as first_id, (t.told ->> 10)::bigint as previous_id,
            -- Why it was started: the class of the failure before it, or the event that ended the attempt before it.
-           m.map #>> array[s.id::text, '11'] as cause
+           t.told ->> 11 as cause
       from (
         select l.id + e.n - 1 as id, l.execution_id, l.at as started_at, l.tableoid as place,
                e.event ->> 'step' as step, (e.event ->> 'item')::integer as item,
@@ -523,7 +523,9 @@ create view tenax.attempt as
              where g.id is not null
             window line as (partition by g.compensates, g.step, g.item), attempts as (line order by g.attempt)
           ) as r
-      ) as m on true;
+      ) as m on true
+      -- One lookup for all columns. An aggregate is one row, so that all of this is left out where nothing of it is asked for.
+      left join lateral (select (array_agg(m.map -> (s.id + v.zero)::text))[1] as told from (values (0)) as v (zero)) as t on true;
 
 create view ops.events as
     select l.id + e.n - 1 as id, l.execution_id, l.at,
