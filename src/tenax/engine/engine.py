@@ -19,7 +19,7 @@ from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
-from tenax.engine.submit.linked_start import linked_start
+from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
@@ -29,7 +29,6 @@ from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
 from tenax.model.views import (
     ApprovalAnswer,
-    ExecuteAnswer,
     ExecutionSummary,
     Explanation,
     ItemInfo,
@@ -137,23 +136,11 @@ class Engine:
             starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
         return await self._submit(starts)
 
-    async def execute(
-        self,
-        workflow: str,
-        given: Mapping[str, Any] | None = None,
-        *,
-        retry_of: int | None,
-        actor: str,
-        reason: str | None,
-    ) -> ExecuteAnswer:
-        """Starts a stored workflow. `retry_of`, an id of `ops.execution` or of an execution, links the two."""
-        start = await linked_start(
-            self.context, workflow, given, retry_of=retry_of, actor=actor, reason=reason
-        )
+    async def execute(self, wanted: WantedExecution) -> LinkedExecution:
+        """Starts a stored workflow, linked to the execution that it repeats if it repeats one."""
+        start = await linked_start(self.context, wanted)
         [submitted] = await self._submit([start])
-        return ExecuteAnswer(
-            id=submitted.id, retry_of=start.retry_of, original_execution=start.original_execution
-        )
+        return LinkedExecution(submitted.id, start.retry_of, start.original_execution)
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None

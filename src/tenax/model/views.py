@@ -197,14 +197,6 @@ class RetryAnswer(View):
     retry_of: int | None = None
 
 
-class ExecuteAnswer(View):
-    """Answers the start of a stored workflow: the new execution, and those that it repeats."""
-
-    id: int
-    retry_of: int | None
-    original_execution: int | None
-
-
 class StoredWorkflow(View):
     name: str
     version: str | None

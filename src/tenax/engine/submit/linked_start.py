@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.context import EngineContext
@@ -17,22 +18,35 @@ from tenax.store.tables import executions
 from tenax.store.tables.executions import StoredExecution
 
 
-async def linked_start(
-    context: EngineContext,
-    workflow: str,
-    given: Mapping[str, Any] | None,
-    *,
-    retry_of: int | None,
-    actor: str,
-    reason: str | None,
-) -> Start:
-    """Prepares an execution of a stored workflow. `retry_of` links it to the execution that it repeats, whose inputs it
-    has if none are given."""
-    [(plan, plan_id)] = await plans_of(context, [Submission(workflow=workflow)])
-    if retry_of is None:
-        return Start(plan, plan_id, await context.reading.check(plan.workflow, dict(given or {})))
+@dataclass(frozen=True, slots=True)
+class WantedExecution:
+    """An execution of a stored workflow that someone asks for."""
+
+    workflow: str
+    """Its name, or NAME@VERSION."""
+    input: Mapping[str, Any] | None
+    retry_of: int | None
+    """The execution to repeat: an id of `ops.execution`, or the id of an execution."""
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedExecution:
+    """A new execution, the one that it repeats, and the first one of that chain."""
+
+    id: int
+    retry_of: int | None
+    original_execution: int | None
+
+
+async def linked_start(context: EngineContext, wanted: WantedExecution) -> Start:
+    """Prepares an execution of a stored workflow. One that repeats another has the inputs of that one if none are given."""
+    [(plan, plan_id)] = await plans_of(context, [Submission(workflow=wanted.workflow)])
+    if wanted.retry_of is None:
+        return Start(plan, plan_id, await context.reading.check(plan.workflow, dict(wanted.input or {})))
     async with context.transaction() as tx:
-        retried = await _retried(tx, retry_of)
+        retried = await _retried(tx, wanted.retry_of)
     if retried.finished_at is None:
         raise Conflict(
             f"execution {retried.id} is {retried.state}: only a finished one can be run anew",
@@ -43,14 +57,14 @@ async def linked_start(
             f"`retry_of` names execution {retried.id}, which ran workflow {retried.workflow}, not {plan.workflow.name}",
             remedy=f"set `action_ref` to {retried.workflow}",
         )
-    values = (retried.input or {}) if given is None else dict(given)
+    values = (retried.input or {}) if wanted.input is None else dict(wanted.input)
     return Start(
         plan,
         plan_id,
         await context.reading.check(plan.workflow, values),
         retry_of=retried.id,
         original_execution=retried.original_execution or retried.id,
-        operator=OperatorData(action="retry", actor=actor, reason=reason),
+        operator=OperatorData(action="retry", actor=wanted.actor, reason=wanted.reason),
     )
 
 

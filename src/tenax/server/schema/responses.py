@@ -36,7 +36,7 @@ class PauseAnswer(View):
     """False where it was so already."""
 
 
-class AttuneExecution(View):
+class NewAttuneExecution(View):
     """A new execution in the form of Attune. `id` is the execution of Tenax."""
 
     id: int
@@ -52,7 +52,7 @@ class AttuneExecution(View):
 
 
 class AttuneAnswer(View):
-    data: AttuneExecution
+    data: NewAttuneExecution
 
 
 class CallbackAnswer(View):
