@@ -111,7 +111,7 @@ async def _filled(arena: Arena, plan: Plan) -> AsyncIterator[tuple[Round, Sequen
         await _open_some(round_)
         each = await round_.connection.fetchval(_OF_ONE, model.id)
         ids = await multiply(round_.connection, model.id, -(-plan.events // each), apart=_APART, say=plan.say)
-        await operator_views.plan_as_if_different(round_.connection)
+        await operator_views.pretend_real(round_.connection)
         copied = await round_.connection.fetchval(_OF_ONE, ids[-1])
         assert copied == each, f"a copy has {copied} events, the original {each}"
         yield round_, ids

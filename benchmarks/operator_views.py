@@ -28,9 +28,13 @@ Looks = dict[str, list[float]]
 """The milliseconds of each look, by what was asked."""
 
 
-async def plan_as_if_different(connection: Any) -> None:
-    """Tells PostgreSQL that the texts of the log are different, as those of real executions are. The copies have the same
-    texts, and it would read each of them once."""
+async def pretend_real(connection: Any) -> None:
+    """Makes the copies behave like a real history. PostgreSQL is told that the texts of the log are different, since it
+    would read each of the copies' texts once. The first execution becomes the oldest one."""
+    await connection.execute(
+        "update tenax.execution set created_at = (select min(created_at) from tenax.execution)"
+        " where id = (select min(id) from tenax.execution)"
+    )
     partitions = await connection.fetch(
         "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'tenax.log'::regclass"
     )

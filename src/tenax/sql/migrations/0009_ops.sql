@@ -37,7 +37,8 @@ create view tenax.attempt as
          where case when strpos(l.events, '_started"') > 0 or strpos(l.events, '"queue_expired"') > 0 then true end
            and case when e.event ->> 'type' in ('action_started', 'compensation_started', 'queue_expired') then true end
       ) as s
-      left join tenax.execution x on x.id = s.execution_id
+      -- All ids are positive. PostgreSQL assumes that few are, and so that each execution has many attempts here.
+      left join tenax.execution x on x.id = s.execution_id and sign(x.id) = 1
       left join lateral (
         select jsonb_object_agg(r.id, r.told) as map
           from (
