@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks import workflows
+from benchmarks import operator_views, workflows
 from benchmarks.arena import Arena, Round
 from benchmarks.driven import Rates, leased
 from benchmarks.filling import multiply
@@ -50,6 +50,8 @@ class Found:
     starts: dict[str, list[float]] = field(default_factory=lambda: {"none": [], "many": []})
     looks: dict[str, list[list[float]]] = field(default_factory=lambda: {verb: [] for verb in _VERBS})
     """The milliseconds of each read, by kind and round."""
+    views: operator_views.Looks = field(default_factory=dict)
+    """The milliseconds of each look at a view of operators."""
 
 
 async def measure(arena: Arena, plan: Plan) -> list[Figure]:
@@ -60,11 +62,14 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
         for n in plan.each_round(MEASURE, warm_up=True, most=3, figures=lambda: _figures(found, what)):
             await in_turn(plan, MEASURE, n, ((empty, "none", found.none), (full, what, found.many)))
             looks = {verb: await _looks(full, call, ids) for verb, call in _VERBS.items()}
+            views = await operator_views.look(full.connection, ids)
             starts = {"none": await _start_milliseconds(empty), "many": await _start_milliseconds(full)}
             plan.say(_in_words(n, looks, starts))
             if n > 0:
                 for verb, took in looks.items():
                     found.looks[verb].append(took)
+                for name, longest in views.items():
+                    found.views.setdefault(name, []).extend(longest)
                 for side, milliseconds in starts.items():
                     found.starts[side].append(milliseconds)
     return _figures(found, what)
@@ -83,6 +88,7 @@ def _figures(found: Found, what: str) -> list[Figure]:
             figures.append(
                 Figure(MEASURE, f"{verb} of one execution of {what}, {part} of {_LOOKS}", "ms", values, LOOK)
             )
+    figures += operator_views.figures(MEASURE, what, found.views)
     none, many = found.starts["none"], found.starts["many"]
     return [
         *figures,
@@ -107,6 +113,7 @@ async def _filled(arena: Arena, plan: Plan) -> AsyncIterator[tuple[Round, Sequen
         await _open_some(round_)
         each = await round_.connection.fetchval(_OF_ONE, model.id)
         ids = await multiply(round_.connection, model.id, -(-plan.events // each), apart=_APART, say=plan.say)
+        await operator_views.pretend_real(round_.connection)
         copied = await round_.connection.fetchval(_OF_ONE, ids[-1])
         assert copied == each, f"a copy has {copied} events, the original {each}"
         yield round_, ids

@@ -23,6 +23,7 @@ import generate_python
 import generate_reference
 import generate_rooms
 import generate_sizes
+import generate_sql
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs/images"
@@ -38,6 +39,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_rooms.BLOCKS,
     **generate_python.BLOCKS,
     **generate_sizes.BLOCKS,
+    **generate_sql.BLOCKS,
 }
 
 

@@ -62,6 +62,8 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
             "decisions.py",
             "decide.py",
             "until.py",
+            "sql.md",  # the column of another system
+            "schema.sql",
         ),
         "a variable of conditions, and of the recorded decisions that they were part of",
     ),

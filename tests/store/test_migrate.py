@@ -161,6 +161,7 @@ CATALOG = {
     "triggers": "select pg_get_triggerdef(t.oid) as definition from pg_trigger t join pg_class c on c.oid = t.tgrelid where c.relnamespace = any($1) and not t.tgisinternal",
     "sequences": "select c.relname, s.seqtypid::regtype::text, s.seqstart, s.seqincrement, s.seqmax, s.seqmin, s.seqcache, s.seqcycle from pg_sequence s join pg_class c on c.oid = s.seqrelid where c.relnamespace = any($1)",
     "comments": "select c.relname, d.objsubid, d.description from pg_description d join pg_class c on c.oid = d.objoid and d.classoid = 'pg_class'::regclass where c.relnamespace = any($1)",
+    "functions' comments and rights": "select p.proname, d.description, p.proacl::text from pg_proc p left join pg_description d on d.objoid = p.oid and d.classoid = 'pg_proc'::regclass where p.pronamespace = any($1)",
     "types": "select t.typname, t.typtype, (select array_agg(e.enumlabel::text order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels from pg_type t where t.typnamespace = any($1) and t.typtype in ('e', 'd')",
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
+from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
 from tenax.engine.views import diagnosis
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
@@ -138,6 +139,12 @@ class Engine:
             checked = await self.context.reading.check(plan.workflow, one.input)
             starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
         return await self._submit(starts)
+
+    async def execute(self, wanted: WantedExecution) -> LinkedExecution:
+        """Starts a stored workflow, linked to the execution that it repeats if it repeats one."""
+        start = await linked_start(self.context, wanted)
+        [submitted] = await self._submit([start])
+        return LinkedExecution(submitted.id, start.retry_of, start.original_execution)
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None

@@ -47,7 +47,7 @@ from tenax.model.wire_types import (
 )
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema.body import Body, Misfit
-from tenax.store.fleet.tokens import LONGEST_NAME, Role
+from tenax.store.fleet.tokens import LARGEST_ID, LONGEST_NAME, Role
 
 _log = structlog.get_logger("tenax.server")
 
@@ -100,6 +100,39 @@ class Retry(PersonBody, frozen=True):
     reason: Text | None = None
 
 
+class AttuneConfig(PersonBody, frozen=True):
+    """What Attune keeps of a retry. Tenax counts attempts itself, and their limit is in the workflow: these numbers are read and change
+    nothing."""
+
+    retry_of: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=LARGEST_ID,
+                description="The execution to repeat: an `id` of `ops.execution`, or the id of an execution.",
+            ),
+        ]
+        | None
+    ) = None
+    retry_count: Annotated[int, Meta(description="Changes nothing: Tenax counts.")] | None = None
+    max_retries: (
+        Annotated[int, Meta(description="Changes nothing: the workflow's policy says it.")] | None
+    ) = None
+    retry_reason: (
+        Annotated[Text, Meta(description="Why it is repeated; `manual_retry` if absent.")] | None
+    ) = None
+    original_execution: Annotated[int, Meta(description="Changes nothing: Tenax knows it.")] | None = None
+
+
+class AttuneExecution(PersonBody, frozen=True):
+    """An execution as Attune's API takes it. `action_ref` is the name of a stored workflow."""
+
+    action_ref: Name
+    parameters: dict[str, Any] | None = None
+    config: AttuneConfig | None = None
+
+
 class Limits(PersonBody, frozen=True):
     """Sets all limits of a queue. A limit that is absent or null is removed."""
 
@@ -134,6 +167,7 @@ APPROVAL = Body(Approval)
 SIGNAL = Body(Signal)
 WORKFLOW = Body(Workflow)
 RETRY = Body(Retry)
+ATTUNE_EXECUTION = Body(AttuneExecution)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 _ANYTHING: Any = Any

@@ -36,6 +36,25 @@ class PauseAnswer(View):
     """False if it was in this state before."""
 
 
+class NewAttuneExecution(View):
+    """A new execution in the form of Attune. `id` is the execution of Tenax."""
+
+    id: int
+    action_ref: str
+    status: Literal["requested"]
+    config: dict[str, Any] | None
+    """The parameters that were given."""
+    retry_of: int | None
+    """The execution that it repeats."""
+    original_execution: int | None
+    """The first execution of the chain."""
+    retry_reason: str | None
+
+
+class AttuneAnswer(View):
+    data: NewAttuneExecution
+
+
 class CallbackAnswer(View):
     """Answers a callback. `applied`: the callback decided the outcome of the work item. `late`: it was recorded and changed nothing."""
 

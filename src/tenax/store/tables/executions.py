@@ -78,6 +78,13 @@ async def get_execution(tx: Connection, execution_id: int, most: int = 0) -> Sto
     return None if row is None else StoredExecution(**_plain(row))
 
 
+async def find_retried_execution(tx: Connection, number: int) -> tuple[int | None, int | None]:
+    """Returns the execution of the attempt with this id of `ops.execution`, and the execution with this id. Either may
+    be None."""
+    row = await tx.fetchrow(sql("find_retried_execution"), number)
+    return row["of_attempt"], row["of_execution"]
+
+
 async def list_executions(
     tx: Connection,
     *,

@@ -1,0 +1,581 @@
+-- Workers get a number, events an index by time, and operators a schema of views.
+alter table tenax.worker add column id bigint generated always as identity;
+
+-- New pages are summarized at once: vacuum leaves the log alone.
+create index log_at on tenax.log using brin (at) with (autosummarize = on);
+
+-- The schema of operators: what is written here is documented in docs/sql.md and stays as it is. It only reads.
+
+create schema ops;
+
+-- One row for each attempt that has started, for the views of `ops`.
+--
+-- A time or an execution that a query asks for reaches the rows of the log, because nothing is computed over several
+-- of them here. The events of an execution are read once for all of its attempts: PostgreSQL keeps the map of an
+-- execution (Memoize), since it knows that ids of executions are unique. `place` makes the map depend on the attempt,
+-- or all executions would be read. The conditions are in `case`, for which PostgreSQL assumes many rows.
+create view tenax.attempt as
+    select s.id, s.execution_id, s.step, s.item, s.compensates, s.attempt, s.max_attempts, s.worker, s.started_at,
+           (t.told ->> 0)::timestamptz as ended_at, t.told ->> 1 as ended_by,
+           t.told ->> 2 as class, t.told ->> 3 as reason,
+           t.told ->> 4 as error, t.told ->> 5 as verdict,
+           (t.told ->> 6)::integer as counted,
+           (t.told ->> 7)::double precision as retry_delay_seconds,
+           (t.told ->> 8)::timestamptz as available_at,
+           (t.told ->> 9)::bigint as first_id, (t.told ->> 10)::bigint as previous_id,
+           -- Why it was started: the class of the failure before it, or the event that ended the attempt before it.
+           t.told ->> 11 as cause
+      from (
+        select l.id + e.n - 1 as id, l.execution_id, l.at as started_at, l.tableoid as place,
+               e.event ->> 'step' as step, (e.event ->> 'item')::integer as item,
+               (e.event ->> 'attempt')::integer as attempt,
+               e.event ->> 'type' = 'compensation_started' as compensates,
+               coalesce(e.event #>> '{data,retry,max_attempts}', e.event #>> '{data,decision,max_attempts}')::integer as max_attempts,
+               e.event #>> '{data,worker}' as worker
+          from tenax.log l
+         cross join lateral jsonb_array_elements(l.events::jsonb) with ordinality as e (event, n)
+         where case when strpos(l.events, '_started"') > 0 or strpos(l.events, '"queue_expired"') > 0 then true end
+           and case when e.event ->> 'type' in ('action_started', 'compensation_started', 'queue_expired') then true end
+      ) as s
+      -- All ids are positive. PostgreSQL assumes that few are, and so that each execution has many attempts here.
+      left join tenax.execution x on x.id = s.execution_id and sign(x.id) = 1
+      left join lateral (
+        select jsonb_object_agg(r.id, r.told) as map
+          from (
+            select g.id,
+                   -- The callee of an earlier attempt may have ended the item: then this attempt has no end of its own.
+                   coalesce(g.ended, case when max(g.done_at) over line is not null
+                                          then jsonb_build_array(max(g.done_at) over line, 'item_cancelled', null, null, null) end,
+                            '[null, null, null, null, null]')
+                   || coalesce(g.decided, '[null, null, null, null]')
+                   || jsonb_build_array(first_value(g.id) over attempts, lag(g.id) over attempts,
+                          lag(case when g.by_hand then 'by_hand' else coalesce(g.ended ->> 2, g.ended ->> 1) end) over attempts) as told
+              from (
+                select v.compensates, v.step, v.item, v.attempt, min(v.id) filter (where v.is_start) as id,
+                       bool_or(v.type = 'retry_rescheduled') as by_hand,
+                       max(v.at) filter (where v.type in ('action_completed', 'compensation_completed')) as done_at,
+                       (array_agg(v.ended order by v.id desc) filter (where v.ended is not null))[1] as ended,
+                       (array_agg(v.decided order by v.id desc) filter (where v.decided is not null))[1] as decided
+                  from (
+                    select u.id, u.at, u.type, u.step, u.item, u.compensates, u.is_start,
+                           -- Items that are cancelled do not say which attempt was running.
+                           coalesce(u.attempt, max(u.attempt) over (partition by u.compensates, u.step, u.item order by u.id)) as attempt,
+                           case when u.is_end then jsonb_build_array(u.at, u.type, u.data #> '{failure,class}', u.data #> '{failure,reason}',
+                                                                     u.data -> 'error') end as ended,
+                           case when u.data ? 'decision' then jsonb_build_array(u.data #> '{decision,verdict}',
+                                    -- Of a success at the first attempt, only the verdict is recorded.
+                                    coalesce(u.data #> '{decision,after,counted}', case when u.data #>> '{decision,verdict}' = 'complete' then '1'::jsonb end),
+                                    u.data -> 'delay_seconds', u.data -> 'available_at') end as decided
+                      from (
+                        select r.id + e.n - 1 as id, r.at, e.event -> 'data' as data, e.event ->> 'type' as type,
+                               e.event ->> 'step' as step, e.event ->> 'item' as item, (e.event ->> 'attempt')::integer as attempt,
+                               starts_with(e.event ->> 'type', 'compensation') or e.event @> '{"data": {"compensation": true}}' as compensates,
+                               e.event ->> 'type' in ('action_started', 'compensation_started', 'queue_expired') as is_start,
+                               e.event ->> 'type' in ('action_completed', 'action_error', 'action_not_completed', 'action_snoozed',
+                                   'action_polled', 'lease_expired', 'lease_released', 'queue_expired', 'item_cancelled',
+                                   'compensation_completed', 'compensation_error', 'compensation_cancelled') as is_end
+                          from tenax.log r
+                         cross join lateral jsonb_array_elements(r.events::jsonb) with ordinality as e (event, n)
+                         where r.execution_id = x.id and s.place is not null
+                           and e.event ->> 'type' in ('action_started', 'action_completed', 'action_error', 'action_not_completed',
+                               'action_snoozed', 'action_polled', 'lease_expired', 'lease_released', 'queue_expired', 'item_cancelled',
+                               'item_failed', 'step_retry', 'step_failed_terminal', 'retry_held', 'retry_rescheduled',
+                               'compensation_started', 'compensation_completed', 'compensation_error', 'compensation_cancelled',
+                               'compensation_retry', 'compensation_failed')
+                      ) as u
+                  ) as v
+                 group by v.compensates, v.step, v.item, v.attempt
+              ) as g
+             where g.id is not null
+            window line as (partition by g.compensates, g.step, g.item), attempts as (line order by g.attempt)
+          ) as r
+      ) as m on true
+      -- One lookup for all columns. An aggregate is one row, so that all of this is left out where nothing of it is asked for.
+      left join lateral (select (array_agg(m.map -> (s.id + v.zero)::text))[1] as told from (values (0)) as v (zero)) as t on true;
+
+create view ops.events as
+    select l.id + e.n - 1 as id, l.execution_id, l.at,
+           e.event ->> 'type' as type, e.event ->> 'step' as step,
+           (e.event ->> 'item')::integer as item, (e.event ->> 'attempt')::integer as attempt,
+           coalesce(e.event -> 'data', '{}'::jsonb) as data,
+           l.id + e.n - 1 as event_id, e.event ->> 'type' as event_type, l.at as created_at,
+           e.event ->> 'step' as node_id, e.event ->> 'step' as node_name,
+           case when e.event ->> 'type' like '%\_started' then 'STARTED'
+                when e.event ->> 'type' like '%\_completed' and e.event ->> 'type' <> 'action_not_completed' then 'COMPLETED'
+                when e.event ->> 'type' in ('step_enqueued', 'step_retry', 'retry_held', 'compensation_enqueued', 'compensation_retry') then 'PENDING'
+                when e.event ->> 'type' in ('action_error', 'action_not_completed', 'lease_expired', 'queue_expired', 'step_retry_exhausted',
+                    'step_failed_terminal', 'item_failed', 'execution_failed', 'compensation_error', 'compensation_failed') then 'FAILED'
+           end as status,
+           (e.event #>> '{data,seconds}')::double precision as duration,
+           coalesce(e.event -> 'data', '{}'::jsonb) as context,
+           e.event #> '{data,result}' as result,
+           coalesce(e.event #>> '{data,error}', e.event #>> '{data,last_error}', e.event #>> '{data,final_error}',
+                    e.event #>> '{data,failure,message}') as error,
+           e.event #>> '{data,worker}' as worker_id
+      from tenax.log l
+     cross join lateral jsonb_array_elements(l.events::jsonb) with ordinality as e (event, n);
+
+create view ops.attempts as
+    select a.id, a.execution_id, a.step, a.item, a.compensates, a.attempt, a.max_attempts, a.worker,
+           case a.ended_by
+                when 'action_completed' then 'succeeded' when 'compensation_completed' then 'succeeded'
+                when 'action_not_completed' then 'not_completed' when 'action_snoozed' then 'snoozed' when 'action_polled' then 'polled'
+                when 'lease_released' then 'released' when 'item_cancelled' then 'cancelled' when 'compensation_cancelled' then 'cancelled'
+                when 'action_error' then 'failed' when 'compensation_error' then 'failed'
+                when 'lease_expired' then 'failed' when 'queue_expired' then 'failed'
+                else 'running' end as outcome,
+           a.started_at, a.ended_at,
+           a.class, a.reason, a.error,
+           a.verdict, a.counted,
+           a.retry_delay_seconds, a.available_at
+      from tenax.attempt a;
+
+create view ops.execution as
+    select a.id, a.execution_id, a.step, a.item, a.action_ref, a.retry_count, a.max_retries, a.retry_reason, a.original_execution,
+           case a.ended_by
+                when 'action_completed' then 'completed' when 'compensation_completed' then 'completed'
+                when 'action_snoozed' then 'snoozed' when 'action_polled' then 'polled'
+                when 'lease_released' then 'abandoned' when 'item_cancelled' then 'cancelled' when 'compensation_cancelled' then 'cancelled'
+                when 'action_error' then 'failed' when 'compensation_error' then 'failed' when 'action_not_completed' then 'failed'
+                when 'lease_expired' then 'failed' when 'queue_expired' then 'failed'
+                else 'running' end as status,
+           jsonb_build_object('retry_count', a.retry_count, 'max_retries', a.max_retries, 'retry_reason', a.retry_reason,
+               'original_execution', a.original_execution, 'retry_of', a.previous_id) as config,
+           (select w.id from tenax.worker w where w.name = a.worker) as worker,
+           a.started_at as created, coalesce(a.ended_at, a.started_at) as updated
+      from (
+        select a.*, a.attempt - 1 as retry_count, a.max_attempts - 1 as max_retries,
+               case when a.attempt > 1 then nullif(a.first_id, a.id) end as original_execution,
+               case when a.attempt = 1 then
+                         case when x.retry_of is not null then 'manual_retry' end
+                    when a.cause = 'by_hand' then 'manual_retry'
+                    when a.cause = 'worker_lost' then 'worker_heartbeat_stale'
+                    when a.cause in ('worker_unavailable', 'queue_timeout') then a.cause
+                    when a.cause = 'action_snoozed' then 'snoozed'
+                    when a.cause = 'action_polled' then 'polled'
+                    when a.cause = 'lease_released' then 'released'
+                    else 'transient_error' end as retry_reason,
+               w.name || '.' || a.step as action_ref
+          from tenax.attempt a
+          left join tenax.execution x on x.id = a.execution_id
+          left join tenax.plan p on p.id = x.plan_id
+          left join tenax.workflow w on w.id = p.workflow_id
+      ) as a;
+
+create view ops.retry_chain as
+    select e.execution_id, e.step, e.item, coalesce(e.original_execution, e.id) as original_execution, e.id, e.retry_count, e.max_retries,
+           e.retry_reason, e.status, e.created, e.updated, x.retry_of as retry_of_execution,
+           coalesce(x.original_execution, e.execution_id) as original_of_executions
+      from ops.execution e
+      left join tenax.execution x on x.id = e.execution_id;
+
+-- Sums by minute, from the events of each minute.
+create view ops.retry_stats as
+    select m.minute, s.class, s.reason, s.attempts, s.first_attempts, s.retries, s.retried, s.failed
+      from (
+        select generate_series(
+                   date_trunc('minute', (select x.created_at from tenax.execution x order by x.id limit 1), 'UTC'),
+                   tenax.now(), interval '1 minute') as minute
+      ) as m
+     cross join lateral (
+        select a.class, a.reason, count(*) as attempts, count(*) filter (where a.attempt = 1) as first_attempts,
+               count(*) filter (where a.attempt > 1) as retries,
+               count(*) filter (where a.verdict in ('retry', 'hold') and a.class is not null) as retried,
+               count(*) filter (where a.verdict = 'fail') as failed
+          from (
+            select e.event #>> '{data,failure,class}' as class, e.event #>> '{data,failure,reason}' as reason,
+                   (e.event ->> 'attempt')::integer as attempt,
+                   coalesce(e.event #>> '{data,decision,verdict}',
+                       (select d.event #>> '{data,decision,verdict}'
+                          from jsonb_array_elements(l.events::jsonb) with ordinality as d (event, n)
+                         where d.n > e.n and d.event ->> 'step' = e.event ->> 'step' and d.event -> 'attempt' = e.event -> 'attempt'
+                           and d.event -> 'item' is not distinct from e.event -> 'item' and d.event #> '{data,decision,verdict}' is not null
+                         order by d.n limit 1)) as verdict
+              from tenax.log l
+             cross join lateral jsonb_array_elements(l.events::jsonb) with ordinality as e (event, n)
+             where l.at >= m.minute and l.at < m.minute + interval '1 minute'
+               and e.event ->> 'type' in ('action_completed', 'action_error', 'action_not_completed', 'lease_expired', 'queue_expired')
+          ) as a
+         group by a.class, a.reason
+      ) as s;
+
+create view ops.queue as
+    select i.id, i.execution_id,
+           (select w.name from tenax.plan p join tenax.workflow w on w.id = p.workflow_id where p.id = i.plan_id) as workflow,
+           i.step, i.item_no as item, i.compensates, i.step as node_id, i.queue, i.priority::integer as priority,
+           case i.state when 'retrying' then 'queued' when 'accepted' then 'leased' else i.state end as status, i.state,
+           coalesce((i.ledger ->> 'counted')::integer, 0) as attempts, i.max_attempts, i.attempt, i.available_at,
+           case when i.state = 'retrying' then greatest(0, round((extract(epoch from i.available_at - i.created_at)
+               - (i.ledger ->> 'elapsed')::numeric)::numeric, 3))::double precision end as retry_delay_seconds,
+           (select q.body from tenax.plan p
+              join tenax.policy q on q.hash = p.policies ->> case when i.compensates then 'compensate:' || i.step else i.step end
+             where p.id = i.plan_id) as retry_config,
+           i.last_error, i.worker, case when i.state = 'leased' then i.expires_at end as lease_until,
+           i.created_at, coalesce(i.started_at, i.created_at) as updated_at
+      from tenax.item i
+    -- Dead items. Once there is a table of dead letters, this part reads it.
+    union all
+    select null, l.execution_id, w.name, e.event ->> 'step', (e.event ->> 'item')::integer, e.event ->> 'type' = 'compensation_failed',
+           e.event ->> 'step', null, null, 'dead', 'failed',
+           coalesce((e.event #>> '{data,attempts}')::integer, 0), (e.event #>> '{data,max_attempts}')::integer,
+           coalesce(e.event #>> '{data,attempt}', e.event ->> 'attempt')::integer, null, null,
+           (select q.body from tenax.policy q
+             where q.hash = p.policies ->> case when e.event ->> 'type' = 'compensation_failed' then 'compensate:' || (e.event ->> 'step') else e.event ->> 'step' end),
+           coalesce(e.event #>> '{data,final_error}', e.event #>> '{data,failure,message}'), null, null, null, l.at
+      from tenax.log l
+     cross join lateral jsonb_array_elements(l.events::jsonb) as e (event)
+      left join tenax.execution x on x.id = l.execution_id
+      left join tenax.plan p on p.id = x.plan_id
+      left join tenax.workflow w on w.id = p.workflow_id
+     where (strpos(l.events, '"step_failed_terminal"') > 0 or strpos(l.events, '"item_failed"') > 0 or strpos(l.events, '"compensation_failed"') > 0)
+       and e.event ->> 'type' in ('step_failed_terminal', 'item_failed', 'compensation_failed')
+       -- A step of a fan-out is no item, and a step that never began has no attempt.
+       and e.event #> '{data,items}' is null and e.event ->> 'attempt' is not null;
+
+create view ops.worker_health as
+    select w.id, w.name, w.state as status, w.health, w.health_column, w.health_since, w.last_heartbeat,
+           extract(epoch from tenax.now() - w.last_heartbeat)::double precision as heartbeat_age_seconds,
+           (w.streak + (select count(*) from tenax.worker_loss l
+                         where l.worker = w.name and l.at > coalesce(w.last_success_at, '-infinity')))::integer as consecutive_failures,
+           (select count(*) from tenax.item i where i.state = 'leased' and i.worker = w.name)::integer as queue_depth,
+           r.runs, r.failures, case when r.runs > 0 then r.failures::double precision / r.runs end as failure_rate,
+           w.runs as total_executions, w.failures as failed_executions,
+           (w.reported ->> 'average_execution_time_ms')::double precision as average_execution_time_ms,
+           coalesce(w.reported_at, w.last_heartbeat) as last_check, w.probe_at
+      from tenax.worker w
+     cross join lateral (
+        select coalesce(sum(b.runs), 0)::integer as runs, coalesce(sum(b.failures), 0)::integer as failures
+          from tenax.worker_window b
+         where b.worker = w.name and b.bucket > tenax.now() - interval '5 minutes'
+     ) as r;
+
+create view ops.worker as
+    select w.id, w.name, w.state as status,
+           jsonb_build_object('runtimes', to_jsonb(w.runtimes), 'health', jsonb_build_object(
+               'status', h.health, 'last_check', h.last_check, 'consecutive_failures', h.consecutive_failures,
+               'total_executions', h.total_executions, 'failed_executions', h.failed_executions,
+               'average_execution_time_ms', h.average_execution_time_ms, 'queue_depth', h.queue_depth)) as capabilities,
+           w.last_heartbeat, w.version, w.queues, w.labels, w.slots, w.registered_at as created
+      from tenax.worker w
+      join ops.worker_health h on h.id = w.id;
+
+create view ops.healthy_workers as
+    select w.id, w.name, w.status, w.capabilities, w.last_heartbeat,
+           w.capabilities -> 'health' ->> 'status' as health_status,
+           (w.capabilities -> 'health' ->> 'queue_depth')::integer as queue_depth,
+           (w.capabilities -> 'health' ->> 'consecutive_failures')::integer as consecutive_failures
+      from ops.worker w
+     where w.status = 'active' and w.capabilities -> 'health' ->> 'status' = 'healthy';
+
+create view ops.action as
+    select c.name || '.' || (s.step ->> 'name') as ref, c.name as workflow, c.version, s.step ->> 'name' as step,
+           s.step ->> 'type' as runtime, (s.step ->> 'timeout')::double precision as timeout_seconds,
+           (q.body ->> 'max_attempts')::integer - 1 as max_retries, q.body as retry_config
+      from (
+        select distinct on (w.name) w.id, w.name, w.version, w.body
+          from tenax.workflow w
+         where w.stored_at is not null
+         order by w.name, w.stored_at desc, w.id desc
+      ) as c
+     cross join lateral jsonb_array_elements(c.body -> 'steps') as s (step)
+      left join lateral (select p.policies from tenax.plan p where p.workflow_id = c.id order by p.id desc limit 1) as p on true
+      left join tenax.policy q on q.hash = p.policies ->> (s.step ->> 'name');
+
+create function ops.is_retry_eligible(attempts integer, retryable boolean, max_attempts integer) returns boolean
+    language sql immutable parallel safe
+    as $$
+        select coalesce(attempts, 0) = 0
+            or coalesce(retryable, true) and coalesce(attempts, 0) < coalesce(max_attempts, 3)
+    $$;
+
+create function ops.get_step_readiness_status_batch(execution_ids bigint[], step_ids text[] default null)
+    returns table (
+        execution_id bigint, step text, state text, dependencies_satisfied boolean, retry_eligible boolean,
+        ready_for_execution boolean, last_failure_at timestamptz, next_retry_at timestamptz, total_parents integer,
+        completed_parents integer, attempts integer, max_attempts integer, backoff_request_seconds double precision,
+        last_attempted_at timestamptz, retryable boolean
+    )
+    language sql stable security definer set search_path = pg_catalog
+    as $$
+        with step as (
+            select x.id as execution_id, x.state as execution_state, s.step ->> 'name' as name, s.step -> 'needs' as needs, s.place,
+                   q.body, t.state, t.attempts
+              from unnest(execution_ids) as wanted (id)
+              join tenax.execution x on x.id = wanted.id
+              join tenax.plan p on p.id = x.plan_id
+              join tenax.workflow w on w.id = p.workflow_id
+             cross join lateral jsonb_array_elements(w.body -> 'steps') with ordinality as s (step, place)
+              left join tenax.policy q on q.hash = p.policies ->> (s.step ->> 'name')
+              left join tenax.step t on t.execution_id = x.id and t.step = s.step ->> 'name'
+        ), forgiving as (
+            select x.id as execution_id, s.step ->> 'name' as name
+              from tenax.execution x
+              join tenax.plan p on p.id = x.plan_id
+              join tenax.workflow w on w.id = p.workflow_id
+             cross join lateral jsonb_array_elements(w.body -> 'steps') as s (step)
+             where x.id = any(execution_ids) and s.step -> 'on_failure' <> 'null'
+        ), done as (
+            select t.execution_id, t.step as name
+              from tenax.step t
+             where t.execution_id = any(execution_ids)
+               and (t.state in ('completed', 'skipped')
+                    or t.state = 'failed' and (t.execution_id, t.step) in (select f.execution_id, f.name from forgiving f))
+        ), happened as (
+            select wanted.id as execution_id, t.*
+              from unnest(execution_ids) as wanted (id)
+             cross join lateral (
+                select e.event ->> 'step' as name,
+                       max(l.at) filter (where e.event ->> 'type' = 'action_started') as last_attempted_at,
+                       max(l.at) filter (where e.event ->> 'type' in ('action_error', 'action_not_completed', 'lease_expired', 'queue_expired'))
+                       as last_failure_at,
+                       max(coalesce((e.event #>> '{data,decision,after,counted}')::integer,
+                               case when e.event ->> 'type' = 'action_completed' then 1 end)) as counted
+                  from tenax.log l
+                 cross join lateral jsonb_array_elements(l.events::jsonb) as e (event)
+                 where l.execution_id = wanted.id and not starts_with(e.event ->> 'type', 'compensation')
+                 group by e.event ->> 'step'
+             ) as t
+        ), live as (
+            select i.execution_id, i.step as name,
+                   case when bool_or(i.state in ('leased', 'accepted')) then 'running'
+                        when bool_or(i.state = 'queued') then 'queued' when bool_or(i.state = 'retrying') then 'retrying'
+                        when bool_or(i.state = 'held') then 'held' else 'pending' end as state,
+                   max(coalesce((i.ledger ->> 'counted')::integer, 0)) as counted,
+                   (array_agg(i.max_attempts))[1] as max_attempts,
+                   min(i.available_at) filter (where i.state = 'retrying') as next_retry_at,
+                   min(extract(epoch from i.available_at - i.created_at) - (i.ledger ->> 'elapsed')::double precision)
+                       filter (where i.state = 'retrying') as delay,
+                   min(coalesce((i.ledger ->> 'counted')::integer, 0)) filter (
+                       where i.state in ('queued', 'retrying') and i.stopped_by is null and i.available_at <= tenax.now()) as least_due
+              from tenax.item i
+             where i.execution_id = any(execution_ids) and not i.compensates
+             group by i.execution_id, i.step
+        ), joined as (
+            select s.execution_id, s.execution_state, s.name, s.place, s.needs, h.last_failure_at, h.last_attempted_at,
+                   l.next_retry_at, l.delay, l.least_due,
+                   case when l.state is not null then l.state
+                        when s.state <> 'pending' then s.state
+                        when s.state is null and s.execution_state in ('completed', 'failed', 'cancelled') then s.execution_state
+                        else 'pending' end as state,
+                   coalesce(l.counted, h.counted, s.attempts, 0) as attempts,
+                   case when s.body ? 'max_attempts' then coalesce((s.body ->> 'max_attempts')::integer, 2147483647)
+                        when s.body is null then l.max_attempts end as most,
+                   (s.body ->> 'retryable')::boolean as retryable
+              from step s
+              left join happened h on h.execution_id = s.execution_id and h.name = s.name
+              left join live l on l.execution_id = s.execution_id and l.name = s.name
+             where step_ids is null or s.name = any(step_ids)
+        )
+        select j.execution_id, j.name, j.state, n.total = n.completed, e.eligible,
+               coalesce(j.execution_state = 'running' and j.least_due is not null and n.total = n.completed
+                        and ops.is_retry_eligible(j.least_due, j.retryable, j.most), false),
+               j.last_failure_at, j.next_retry_at, n.total, n.completed, j.attempts, nullif(coalesce(j.most, 3), 2147483647),
+               round(j.delay::numeric, 3)::double precision, j.last_attempted_at, coalesce(j.retryable, true)
+          from joined j
+         cross join lateral (select ops.is_retry_eligible(j.attempts, j.retryable, j.most) as eligible) as e
+         cross join lateral (
+            select count(*)::integer as total, count(d.name)::integer as completed
+              from jsonb_array_elements_text(j.needs) as parent (name)
+              left join done d on d.execution_id = j.execution_id and d.name = parent.name
+         ) as n
+         order by j.execution_id, j.place
+    $$;
+
+create function ops.execution_of(id bigint) returns bigint
+    language sql stable security definer set search_path = pg_catalog
+    -- A row of the log has the ids from its own on, up to the next multiple of 32.
+    as $$ select l.execution_id from tenax.log l where l.id = $1 / 32 * 32 $$;
+
+create function ops.is_execution_retriable(id bigint) returns boolean
+    language sql stable security definer set search_path = pg_catalog
+    as $$
+        select coalesce((
+            select ops.is_retry_eligible(
+                       coalesce(a.counted, a.attempt), (q.body ->> 'retryable')::boolean,
+                       case when q.body ? 'max_attempts' then coalesce((q.body ->> 'max_attempts')::integer, 2147483647)
+                            else a.max_attempts end)
+              from tenax.attempt a
+              join tenax.execution x on x.id = a.execution_id
+              join tenax.plan p on p.id = x.plan_id
+              left join tenax.policy q on q.hash = p.policies ->> case when a.compensates then 'compensate:' || a.step else a.step end
+             where a.execution_id = (select ops.execution_of($1)) and a.id = $1 and a.class is not null
+        ), false)
+    $$;
+
+create function ops.get_worker_queue_depth(id bigint) returns integer
+    language sql stable security definer set search_path = pg_catalog
+    as $$
+        select count(*)::integer
+          from tenax.worker w
+          join tenax.item i on i.worker = w.name and i.state = 'leased'
+         where w.id = $1
+    $$;
+
+-- Only roles that are granted it (docs/sql.md) call what reads with the rights of the owner.
+revoke execute on all functions in schema ops from public;
+
+-- What the columns mean. The tables of docs/sql.md are made from these comments.
+
+comment on view ops.events is 'The events, one row for each. Sort by `id`: it rises within an execution as the events happened.';
+comment on column ops.events.id is 'unique, rises with time, with gaps';
+comment on column ops.events.execution_id is 'the execution; null for events of workers and queues';
+comment on column ops.events.at is 'the time of the transaction that wrote it';
+comment on column ops.events.type is 'the type of the event';
+comment on column ops.events.step is 'the step';
+comment on column ops.events.item is 'the number of the item in its fan-out, from 0; null for a step without one';
+comment on column ops.events.attempt is 'the number of the attempt, from 1';
+comment on column ops.events.data is 'what the event records';
+comment on column ops.events.event_id is 'as `id`';
+comment on column ops.events.event_type is 'as `type`';
+comment on column ops.events.created_at is 'as `at`';
+comment on column ops.events.node_id is 'as `step`';
+comment on column ops.events.node_name is 'as `step`';
+comment on column ops.events.status is '`STARTED`, `COMPLETED`, `FAILED` or `PENDING`; null for events without such a meaning';
+comment on column ops.events.duration is 'seconds that the attempt ran, as its worker measured';
+comment on column ops.events.context is 'as `data`';
+comment on column ops.events.result is 'the result that the event carries';
+comment on column ops.events.error is 'the message of the failure';
+comment on column ops.events.worker_id is 'the name of the worker';
+
+comment on view ops.attempts is 'The attempts, one row for each that has started, or that was not leased within `queue_ttl`.';
+comment on column ops.attempts.id is 'the id of the event `action_started` (`queue_expired` if it never started)';
+comment on column ops.attempts.execution_id is 'the execution';
+comment on column ops.attempts.step is 'the step';
+comment on column ops.attempts.item is 'the number of the item in its fan-out, from 0; null for a step without one';
+comment on column ops.attempts.compensates is 'true: an attempt to undo the step';
+comment on column ops.attempts.attempt is 'the number of the attempt, from 1';
+comment on column ops.attempts.max_attempts is 'the limit of counted attempts; null: unlimited';
+comment on column ops.attempts.worker is 'the name of the worker; null: the server';
+comment on column ops.attempts.outcome is '`running`, `succeeded`, `failed`, `not_completed`, `snoozed`, `polled`, `released` (handed back) or `cancelled`';
+comment on column ops.attempts.started_at is 'when it started';
+comment on column ops.attempts.ended_at is 'when it ended; null while it runs';
+comment on column ops.attempts.class is 'the class of its failure';
+comment on column ops.attempts.reason is 'the reason of its failure';
+comment on column ops.attempts.error is 'the message of its failure';
+comment on column ops.attempts.verdict is 'the decision on its outcome: `complete`, `retry`, `hold`, `fail` or `stop`; null if none was needed';
+comment on column ops.attempts.counted is 'counted attempts of the item after it, if the decision recorded them';
+comment on column ops.attempts.retry_delay_seconds is 'the delay before the next attempt';
+comment on column ops.attempts.available_at is 'the time from which the next attempt may start';
+
+comment on view ops.execution is 'The attempts as Attune''s table of executions: each attempt is a row, and a retry names the first one.';
+comment on column ops.execution.id is 'the id of the event `action_started` (`queue_expired` if it never started)';
+comment on column ops.execution.execution_id is 'the execution of Tenax';
+comment on column ops.execution.step is 'the step';
+comment on column ops.execution.item is 'the number of the item in its fan-out, from 0; null for a step without one';
+comment on column ops.execution.action_ref is 'the workflow and the step: `workflow.step`';
+comment on column ops.execution.retry_count is 'the number of the attempt, less 1';
+comment on column ops.execution.max_retries is '`max_attempts`, less 1; null: unlimited';
+comment on column ops.execution.retry_reason is 'why the attempt was made: `transient_error`, `worker_heartbeat_stale`, `worker_unavailable`, `queue_timeout`, `manual_retry`, `snoozed`, `polled` or `released`; null for a first attempt';
+comment on column ops.execution.original_execution is 'the `id` of the item''s first attempt; null in the row of the first attempt itself';
+comment on column ops.execution.status is '`running`, `completed`, `failed`, `cancelled`, `abandoned` (handed back), `snoozed` or `polled`';
+comment on column ops.execution.config is '`retry_count`, `max_retries`, `retry_reason`, `original_execution`, and `retry_of`: the `id` of the attempt before';
+comment on column ops.execution.worker is 'the number of the worker';
+comment on column ops.execution.created is 'when it started';
+comment on column ops.execution.updated is 'when it ended, or started if it runs';
+
+comment on view ops.retry_chain is 'Each attempt with the first one of its item. Filter by `execution_id`, and sort by `id`.';
+comment on column ops.retry_chain.execution_id is 'the execution';
+comment on column ops.retry_chain.step is 'the step';
+comment on column ops.retry_chain.item is 'the number of the item in its fan-out, from 0; null for a step without one';
+comment on column ops.retry_chain.original_execution is 'the `id` of the item''s first attempt';
+comment on column ops.retry_chain.id is 'as in `execution`';
+comment on column ops.retry_chain.retry_count is 'as in `execution`';
+comment on column ops.retry_chain.max_retries is 'as in `execution`';
+comment on column ops.retry_chain.retry_reason is 'as in `execution`';
+comment on column ops.retry_chain.status is 'as in `execution`';
+comment on column ops.retry_chain.created is 'when it started';
+comment on column ops.retry_chain.updated is 'when it ended, or started if it runs';
+comment on column ops.retry_chain.retry_of_execution is 'the execution that this execution repeats (`tenax retry`)';
+comment on column ops.retry_chain.original_of_executions is 'the first execution of such a chain; else the execution itself';
+
+comment on view ops.retry_stats is 'Ended attempts, counted by minute, class and reason. Snoozes and polls are left out.';
+comment on column ops.retry_stats.minute is 'the minute in which they ended';
+comment on column ops.retry_stats.class is 'the class of the failure; null: they succeeded';
+comment on column ops.retry_stats.reason is 'the reason of the failure; null: they succeeded';
+comment on column ops.retry_stats.attempts is 'the number of attempts';
+comment on column ops.retry_stats.first_attempts is 'how many of them were first attempts';
+comment on column ops.retry_stats.retries is 'how many of them were not';
+comment on column ops.retry_stats.retried is 'how many of them are retried';
+comment on column ops.retry_stats.failed is 'how many of them failed for good';
+
+comment on view ops.queue is 'The live work items, and those that have failed for good (`dead`).';
+comment on column ops.queue.id is 'the item; null if it is dead';
+comment on column ops.queue.execution_id is 'the execution';
+comment on column ops.queue.workflow is 'the name of the workflow';
+comment on column ops.queue.step is 'the step';
+comment on column ops.queue.item is 'the number of the item in its fan-out, from 0; null for a step without one';
+comment on column ops.queue.compensates is 'true: it undoes the step';
+comment on column ops.queue.node_id is 'as `step`';
+comment on column ops.queue.queue is 'the queue; null if it is dead';
+comment on column ops.queue.priority is 'the priority, 0 first; null if it is dead';
+comment on column ops.queue.status is '`queued` (retries too), `leased`, `waiting`, `held` or `dead`';
+comment on column ops.queue.state is 'the state of the work item';
+comment on column ops.queue.attempts is 'counted attempts';
+comment on column ops.queue.max_attempts is 'the limit of counted attempts; null: unlimited';
+comment on column ops.queue.attempt is 'the number of the last attempt';
+comment on column ops.queue.available_at is 'the time from which it may be leased';
+comment on column ops.queue.retry_delay_seconds is 'of an item that waits for a retry: the delay';
+comment on column ops.queue.retry_config is 'its retry policy, with all fields';
+comment on column ops.queue.last_error is 'the message of its last failure';
+comment on column ops.queue.worker is 'the name of the worker that has it';
+comment on column ops.queue.lease_until is 'when its lease expires';
+comment on column ops.queue.created_at is 'when it was first queued; null if it is dead';
+comment on column ops.queue.updated_at is 'when it died, or its last attempt started, or it was queued';
+
+comment on view ops.worker_health is 'The workers with the server''s verdict on their health, and what it is judged by.';
+comment on column ops.worker_health.id is 'the number of the worker';
+comment on column ops.worker_health.name is 'the name of the worker';
+comment on column ops.worker_health.status is '`active`, `draining`, `paused` or `gone`';
+comment on column ops.worker_health.health is 'the verdict: `healthy`, `degraded` or `unhealthy`';
+comment on column ops.worker_health.health_column is 'the column that decided the verdict; null: healthy';
+comment on column ops.worker_health.health_since is 'since when the verdict holds';
+comment on column ops.worker_health.last_heartbeat is 'when the server last heard of it';
+comment on column ops.worker_health.heartbeat_age_seconds is 'seconds since then';
+comment on column ops.worker_health.consecutive_failures is 'failures in a row that speak of the worker';
+comment on column ops.worker_health.queue_depth is 'items that are leased to it';
+comment on column ops.worker_health.runs is 'attempts that ended on it in the last 5 minutes';
+comment on column ops.worker_health.failures is 'those of them whose failure speaks of the worker';
+comment on column ops.worker_health.failure_rate is '`failures` / `runs`; null without runs';
+comment on column ops.worker_health.total_executions is 'attempts that ended on it since it is known';
+comment on column ops.worker_health.failed_executions is 'those of them whose failure speaks of the worker';
+comment on column ops.worker_health.average_execution_time_ms is 'as the worker reports it';
+comment on column ops.worker_health.last_check is 'when it last reported its health, or was heard';
+comment on column ops.worker_health.probe_at is 'when it may be given a probe';
+
+comment on view ops.worker is 'The workers as Attune''s table.';
+comment on column ops.worker.id is 'the number of the worker';
+comment on column ops.worker.name is 'the name of the worker';
+comment on column ops.worker.status is '`active`, `draining`, `paused` or `gone`';
+comment on column ops.worker.capabilities is '`runtimes`, and `health`: `status` (the server''s verdict), `last_check`, `consecutive_failures`, `total_executions`, `failed_executions`, `average_execution_time_ms`, `queue_depth`';
+comment on column ops.worker.last_heartbeat is 'when the server last heard of it';
+comment on column ops.worker.version is 'the version of its code';
+comment on column ops.worker.queues is 'the queues that it serves';
+comment on column ops.worker.labels is 'its labels';
+comment on column ops.worker.slots is 'the number of its slots';
+comment on column ops.worker.created is 'when it registered';
+
+comment on view ops.healthy_workers is 'The workers that are active and healthy.';
+comment on column ops.healthy_workers.id is 'the number of the worker';
+comment on column ops.healthy_workers.name is 'the name of the worker';
+comment on column ops.healthy_workers.status is '`active`';
+comment on column ops.healthy_workers.capabilities is 'as in `worker`';
+comment on column ops.healthy_workers.last_heartbeat is 'when the server last heard of it';
+comment on column ops.healthy_workers.health_status is '`healthy`';
+comment on column ops.healthy_workers.queue_depth is 'items that are leased to it';
+comment on column ops.healthy_workers.consecutive_failures is 'failures in a row that speak of the worker';
+
+comment on view ops.action is 'The steps of the stored workflows, as each name finds them now.';
+comment on column ops.action.ref is 'the workflow and the step: `workflow.step`';
+comment on column ops.action.workflow is 'the name of the workflow';
+comment on column ops.action.version is 'the version of the workflow';
+comment on column ops.action.step is 'the step';
+comment on column ops.action.runtime is 'the type of the step';
+comment on column ops.action.timeout_seconds is 'the limit of an attempt';
+comment on column ops.action.max_retries is '`max_attempts`, less 1; null: unlimited';
+comment on column ops.action.retry_config is 'the retry policy, with all fields';
+
+comment on function ops.is_retry_eligible(integer, boolean, integer) is 'Whether the policy''s numbers allow another attempt after so many counted ones: none yet, or `retryable` and fewer than `max_attempts` (3 if null).';
+comment on function ops.get_step_readiness_status_batch(bigint[], text[]) is 'The steps of these executions (or those of them that are named): their state, and whether they could start now.';
+comment on function ops.execution_of(bigint) is 'The execution that an event belongs to: of an `id` of `events`, `attempts` or `execution`.';
+comment on function ops.is_execution_retriable(bigint) is 'Whether the attempt with this `id` of `execution` failed, and its policy''s numbers allow another one.';
+comment on function ops.get_worker_queue_depth(bigint) is 'How many items are leased to the worker with this number.';
