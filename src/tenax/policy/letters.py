@@ -15,6 +15,7 @@ from tenax.model.letters.letter import (
     LetterStatus,
     place_of,
 )
+from tenax.model.letters.views import DeadLetter
 from tenax.policy.outcome_events import EndedAttempt, Item
 from tenax.policy.plan import Plan
 
@@ -78,3 +79,17 @@ def _opened(plan: Plan, item: Item, decision: Decision, failure: Failure, *, tol
         fingerprint=fingerprint_of(failure.failure_class, failure.reason, item.step, failure.message),
         attempts=item.attempt,
     )
+
+
+def redrive_refusal(letter: DeadLetter, execution_status: str, item_state: str | None) -> str | None:
+    """Returns why an item cannot be started again. Returns None if it can."""
+    if letter.status not in ("open", "discarded"):
+        return f"it is {letter.status} already"
+    if execution_status == "completed":
+        why = "the step tolerated the failure" if letter.tolerated else "it went on without the item"
+        return f"execution {letter.execution_id} has completed ({why}): the letter can only be discarded"
+    if item_state is None and execution_status == "cancelled":
+        return f"execution {letter.execution_id} is cancelled: the letter can only be discarded"
+    if item_state is None and letter.compensation:
+        return f"execution {letter.execution_id} has been compensated: the letter can only be discarded"
+    return None

@@ -85,6 +85,7 @@ class OperatorData(EventData):
     burst: int | UnsetType | None = UNSET
     actor: str
     reason: str | None
+    compensation: Compensation = UNSET
     from_failed: Annotated[bool, Meta(description="steps that succeeded stay done")] | UnsetType = UNSET
     because_of: (
         Annotated[int, Meta(description="the execution it was done to, where this one went along")]
