@@ -88,8 +88,14 @@ def redrive_refusal(letter: DeadLetter, execution_status: str, item_state: str |
     if execution_status == "completed":
         why = "the step tolerated the failure" if letter.tolerated else "it went on without the item"
         return f"execution {letter.execution_id} has completed ({why}): the letter can only be discarded"
-    if item_state is None and execution_status == "cancelled":
-        return f"execution {letter.execution_id} is cancelled: the letter can only be discarded"
-    if item_state is None and letter.compensation:
-        return f"execution {letter.execution_id} has been compensated: the letter can only be discarded"
+    if item_state is None:
+        return _ended_refusal(letter.execution_id, execution_status)
     return None
+
+
+def _ended_refusal(execution_id: int, status: str) -> str:
+    """Returns why an item that has ended cannot be started again in its execution."""
+    if status in ("running", "paused"):
+        return f"its item has ended, and execution {execution_id} goes on without it: the letter can only be discarded"
+    again = f"run it again as a new one (tenax retry {execution_id})"
+    return f"its item has ended, and execution {execution_id} is {status}: {again}, or discard the letter"

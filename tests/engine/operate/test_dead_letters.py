@@ -75,9 +75,10 @@ async def test_a_letter_that_was_redriven_is_left_alone(hand):
 
 async def test_a_failed_item_cannot_be_started_in_its_execution(hand):
     id_ = await failed(hand)
-    with pytest.raises(Conflict, match="its item has ended") as caught:
+    with pytest.raises(
+        Conflict, match=rf"its item has ended, .* run it again as a new one \(tenax retry {id_}\)"
+    ):
         await redrive(hand, await number(hand))
-    assert caught.value.remedy == f"run the execution again as a new one: tenax retry {id_}"
     assert await statuses(hand) == ["open"]
 
 
@@ -187,7 +188,6 @@ async def test_letters_are_discarded_by_filter(hand, monkeypatch):
     for _ in range(5):
         await failed(hand, OTHER)
     await failed(hand)
-    await hand.clock.advance(1)
     done = await hand.engine.letters.discard_matching(
         LetterFilter(workflow="other"), actor="me", note="known"
     )

@@ -1,4 +1,4 @@
-"""Reads `--since`: a time, or a duration back from now."""
+"""Reads `--since` and `--until`: a time, or a duration back from now."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenax.model import durations
 from tenax.model.source.findings import shorten
 
 
-def parse_since(text: str | None) -> datetime | None:
+def parse_since(text: str | None, flag: str = "--since") -> datetime | None:
     """Reads a time, or a duration that is counted back from now."""
     if text is None:
         return None
@@ -17,5 +17,5 @@ def parse_since(text: str | None) -> datetime | None:
         return durations.parse_since(text, datetime.now(UTC))
     except ValueError:
         raise UsageError(
-            f"--since {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
+            f"{flag} {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
         ) from None

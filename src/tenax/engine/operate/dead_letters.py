@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from msgspec import UNSET
 
@@ -50,12 +51,7 @@ async def redrive(
 
 
 async def _start_again(context: EngineContext, one: StoredLetter, *, actor: str, reason: str | None) -> None:
-    """Releases a quarantined item. An item that has failed cannot be started again in its execution."""
-    if one.item_state is None:
-        raise Conflict(
-            f"dead letter {one.letter.id} cannot be redriven: its item has ended, and execution {one.letter.execution_id} with it",
-            remedy=f"run the execution again as a new one: tenax retry {one.letter.execution_id}",
-        )
+    """Releases a quarantined item. `redrive_refusal` has no objection."""
     await retry_now(context, one.letter.execution_id, actor=actor, reason=reason, only=[one.place])
 
 
@@ -80,16 +76,16 @@ async def discard(context: EngineContext, ids: Sequence[int], *, actor: str, not
 async def discard_matching(
     context: EngineContext, wanted: LetterFilter, *, actor: str, note: str
 ) -> LettersChanged:
-    """Discards the open letters that fit the filter and have failed before now, part by part."""
+    """Discards the open letters that fit the filter and have failed by now, part by part."""
     _check_note(note)
     if wanted.selects_all:
         raise UsageError(
             "an empty filter would discard all dead letters",
-            remedy="name at least one of workflow, step, class, reason, fingerprint, since and until",
+            remedy="name at least one of execution, workflow, step, class, reason, fingerprint, since and until",
         )
     if wanted.until is None:
         async with context.transaction() as tx:
-            wanted = replace(wanted, until=await service.now(tx))
+            wanted = replace(wanted, until=await service.now(tx) + timedelta.resolution)
     changed: list[int] = []
     while True:
         async with context.transaction() as tx:

@@ -14,6 +14,7 @@ class LetterFilter:
     """Selects dead letters. None means any value."""
 
     statuses: Sequence[LetterStatus] = ("open",)
+    execution_id: int | None = None
     workflow: str | None = None
     step: str | None = None
     failure_class: str | None = None
@@ -27,13 +28,4 @@ class LetterFilter:
     @property
     def selects_all(self) -> bool:
         """Whether nothing but the status restricts it."""
-        rest = (
-            self.workflow,
-            self.step,
-            self.failure_class,
-            self.reason,
-            self.fingerprint,
-            self.since,
-            self.until,
-        )
-        return all(value is None for value in rest)
+        return self == LetterFilter(self.statuses)

@@ -113,7 +113,7 @@ async def discard_letters(
 
 def _arguments(wanted: LetterFilter) -> tuple[Any, ...]:
     return (
-        list(wanted.statuses), wanted.workflow, wanted.step, wanted.failure_class, wanted.reason, wanted.fingerprint,
+        list(wanted.statuses), wanted.execution_id, wanted.workflow, wanted.step, wanted.failure_class, wanted.reason, wanted.fingerprint,
         wanted.since, wanted.until,
     )  # fmt: skip
 

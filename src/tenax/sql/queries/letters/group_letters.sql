@@ -1,4 +1,4 @@
--- Sums the dead letters that fit ($1 to $8: as in `list_letters`) by their fingerprint, the largest group first. Each
+-- Sums the dead letters that fit ($1 to $9: as in `list_letters`) by their fingerprint, the largest group first. Each
 -- group has the message and the number of its newest letter, and the executions of its first and its newest one.
 with found as (
     select l.fingerprint, l.class, l.reason, count(*)::integer as count, sum(l.failed_times)::integer as failed_times,
@@ -8,7 +8,7 @@ with found as (
      where l.status = any($1::text[]) and {letter_filter}
      group by l.fingerprint, l.class, l.reason
      order by count(*) desc, max(l.last_at) desc
-     limit $9::integer
+     limit $10::integer
 )
 select f.*, newest.item_id as newest, newest.message as example
   from found f
