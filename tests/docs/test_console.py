@@ -19,7 +19,7 @@ from generate import ROOT
 _MARKED = [block for block in blocks("console") if block.mark == "run"]
 _EXIT = re.compile(r"\s+# exit (\d+)$")
 _VARYING = (
-    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z| \d\d:\d\d:\d\d)"), "TIME"),
     (re.compile(r"\+\d+\.\d+s"), "+T"),
     (re.compile(r"\brun-\S+"), "WORKER"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH"),

@@ -75,6 +75,11 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/worker/ended", {"worker": "w", "life": str(uuid4())}, WORKERS),
     ("GET", "/v1/tokens", None, NOBODY_ELSE),
     ("POST", "/v1/tokens", {"name": "new", "role": "viewer"}, NOBODY_ELSE),
+    ("GET", "/v1/dead-letters", None, READERS),
+    ("GET", "/v1/dead-letters/groups", None, READERS),
+    ("GET", "/v1/dead-letters/{letter_id}", None, READERS),
+    ("POST", "/v1/dead-letters/redrive", {"ids": [1]}, OPERATORS),
+    ("POST", "/v1/dead-letters/discard", {"ids": [1], "note": "x"}, OPERATORS),
     ("POST", "/v1/tokens/{token_id}/revoke", None, NOBODY_ELSE),
 ]
 PUBLIC = {"/healthz": 200, "/readyz": 200, CALLBACK: 404}

@@ -18,6 +18,7 @@ from tenax.policy.laws.facts import (
     FanOutFacts,
     ItemFacts,
     ItemResultFacts,
+    LetterFacts,
     LoggedEvent,
     Rows,
     StepFacts,
@@ -62,6 +63,7 @@ class History:
         )
         self.item_rows: dict[tuple[str, int], ItemFacts] = {}
         self.item_results: dict[tuple[str, int], ItemResultFacts] = {}
+        self.item_letters: dict[tuple[str, int], LetterFacts] = {}
 
     def at(self) -> datetime:
         """Returns the time of the next event."""
@@ -158,7 +160,8 @@ class History:
             for found in self.events:
                 if (found.step, found.item) == (step, item):
                     check.see_item(work, found)
-            check.compare_item(work, self.item_rows.get((step, item)), self.item_results.get((step, item)))
+            rows = self.item_rows.get((step, item)), self.item_results.get((step, item))
+            check.compare_item(work, *rows, self.item_letters.get((step, item)))
         return tally
 
     def broken(self) -> set[str]:

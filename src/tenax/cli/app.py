@@ -122,6 +122,12 @@ for _name, _where, _group, _help in _COMMANDS:
     app.command(f"tenax.cli.commands.{_where}", name=_name, group=_group, help=_help)
 # Each of the groups below is an App with subcommands.
 app.command(
+    "tenax.cli.commands.letters.dead_letters:dead_letters",
+    name="dead-letters",
+    group=_EXECUTIONS,
+    help="List work that has failed for good, or show, redrive or discard it.",
+)
+app.command(
     "tenax.cli.commands.fleet.workers:workers",
     name="workers",
     group=_FLEET,
@@ -146,4 +152,4 @@ app.command(
     help="Create, list or revoke tokens.",
 )
 
-COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "workers", "queues", "db", "token")
+COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "dead-letters", "workers", "queues", "db", "token")

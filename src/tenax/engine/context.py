@@ -183,6 +183,13 @@ class EngineContext:
         return transaction(self._allowed(), planned=True)
 
 
+def no_letter(letter_id: int) -> NotFound:
+    return NotFound(
+        f"there is no dead letter {letter_id}",
+        remedy="`tenax dead-letters list --all` shows the dead letters there are",
+    )
+
+
 def no_execution(execution_id: int) -> NotFound:
     return NotFound(
         f"there is no execution {execution_id}", remedy="`tenax list` shows the executions there are"

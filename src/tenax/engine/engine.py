@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from tenax.engine.dead_letters import DeadLetters
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
@@ -73,6 +74,7 @@ class Engine:
     ) -> None:
         parts = Parts(database, settings, roll)
         self.context = parts.context
+        self.letters = DeadLetters(parts.context)
         self.dispatcher = parts.dispatcher
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery

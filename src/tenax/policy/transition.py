@@ -20,7 +20,9 @@ from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Contro
 from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
 from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
 from tenax.model.json_text import encode, postgres_text
+from tenax.model.letters.letter import LetterChange
 from tenax.policy.failed_data import failed_data
+from tenax.policy.letters import letter_change
 from tenax.policy.outcome_events import (
     EndedAttempt,
     Event,
@@ -98,6 +100,8 @@ class Transition(msgspec.Struct, gc=False):
     """True if every worker that ran the item was lost. The losses do not count against the workers."""
     abandoned_child: int | None = None
     """The child for which the item no longer waits."""
+    letter: LetterChange | None = None
+    """What becomes of the item's dead letter."""
 
 
 def transition(
@@ -140,6 +144,14 @@ def transition(
             _stop(made, plan, fan_out, ended, failure, undone=undone)
         case _:
             assert_never(decision.verdict)
+    made.letter = letter_change(
+        plan,
+        ended,
+        decision,
+        failure,
+        tolerated=_is_tolerated(fan_out),
+        succeeded=_has_succeeded(ended, failure, undone=undone),
+    )
     return made
 
 
@@ -284,8 +296,7 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOutCounters | None, failure:
         return
     failed = brief(failure, item.attempt)
     if fan_out is not None:
-        tolerated = fan_out.failed < fan_out.tolerated
-        ended = failed_data(ItemFailedData, *known, decision=decision, tolerated=tolerated)
+        ended = failed_data(ItemFailedData, *known, decision=decision, tolerated=_is_tolerated(fan_out))
         made.events.append(item_event(ItemFailed, item, ended, attempt=item.attempt))
         made.item_result = _item_result(plan, item, None, failed)
         return
@@ -310,7 +321,7 @@ def _stop(
     from it."""
     item, outcome = made.item, ended.outcome
     failed = brief(failure, item.attempt) if failure is not None else None
-    if failed is None and (undone or outcome.status != "succeeded"):
+    if failed is None and not _has_succeeded(ended, failure, undone=undone):
         failed = _unfinished(item)
     check("item", item.state, "succeeded" if failed is None else "failed")
     if item.compensates:
@@ -333,6 +344,15 @@ def _stop(
         check("step", STEP_OF[item.state], state)
         result = outcome.result if failed is None else None
         made.recorded_step = StepRow(item.execution_id, item.step, state, 0, item.attempt, result, failed)
+
+
+def _is_tolerated(fan_out: FanOutCounters | None) -> bool:
+    """Returns whether the step goes on if one more of its items fails."""
+    return fan_out is not None and fan_out.failed < fan_out.tolerated
+
+
+def _has_succeeded(ended: EndedAttempt, failure: Failure | None, *, undone: bool) -> bool:
+    return failure is None and not undone and ended.outcome.status == "succeeded"
 
 
 def _item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | None) -> ItemResult:

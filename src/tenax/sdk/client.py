@@ -195,6 +195,50 @@ class Client:
         body = {"item": item, "reason": reason}
         return await self._call("POST", f"{_step(execution_id, step)}/reject", body=body)
 
+    async def dead_letters(
+        self,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the name in the API
+        *,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Any:
+        """Lists dead letters, the newest failure first, by default the open ones.
+
+        `filter` has `execution`, `workflow`, `step`, `class`, `reason`, `fingerprint`, `status`, `all`, `since` and `until`.
+        `before` is the id of the last letter of the previous page.
+        """
+        query = {**(filter or {}), "before": before, "limit": limit}
+        return await self._call("GET", "/v1/dead-letters", query=query)
+
+    async def dead_letter_groups(
+        self,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the name in the API
+        *,
+        limit: int | None = None,
+    ) -> Any:
+        """Lists dead letters of the same cause together, the largest group first. `filter` is as in `dead_letters`."""
+        query = {**(filter or {}), "limit": limit}
+        return await self._call("GET", "/v1/dead-letters/groups", query=query)
+
+    async def dead_letter(self, letter_id: int) -> dict[str, Any]:
+        """Returns one dead letter with the `history` of its item, its last `failure` and the `explanation` of the decision."""
+        return cast("dict[str, Any]", await self._call("GET", f"/v1/dead-letters/{letter_id}"))
+
+    async def redrive(self, ids: Sequence[int], *, reason: str | None = None) -> Any:
+        """Starts the items of dead letters again, all of them or none."""
+        return await self._call("POST", "/v1/dead-letters/redrive", body={"ids": ids, "reason": reason})
+
+    async def discard(
+        self,
+        ids: Sequence[int] = (),
+        *,
+        note: str,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the field's name
+    ) -> Any:
+        """Puts dead letters aside: those with these ids, or the open ones that fit `filter`, which then may not be empty."""
+        body = {"ids": list(ids) or None, "filter": filter, "note": note}
+        return await self._call("POST", "/v1/dead-letters/discard", body=body)
+
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
     ) -> dict[str, Any]:

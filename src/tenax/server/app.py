@@ -28,6 +28,7 @@ from tenax.server.access import is_open, set_up_access
 from tenax.server.api import (
     attune,
     callbacks,
+    dead_letters,
     docs,
     executions,
     fleet,
@@ -67,7 +68,21 @@ GC_THRESHOLD = 50_000
 of 700 took a fifth of the time."""
 
 
-API = (executions, attune, steps, workflows, callbacks, verify, fleet, workers, tokens, health, metrics, docs)
+API = (
+    executions,
+    attune,
+    steps,
+    dead_letters,
+    workflows,
+    callbacks,
+    verify,
+    fleet,
+    workers,
+    tokens,
+    health,
+    metrics,
+    docs,
+)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

@@ -8,6 +8,7 @@
 --   item       the live work items: waiting, queued, leased, accepted, retrying, held. Ended items are deleted
 --   fan        a step with `for_each`: the numbers of its items, of the ended ones, and of those that have a slot
 --   item_result  the end of each item of a fan-out
+--   dead_letter  the items that have failed for good or are quarantined, one row for each, also after they recovered
 --   signal     data sent to an execution, and the item that took it
 --   inbox      messages to deliver to an execution: a child has ended, a child must be cancelled
 --   log        the events, several to a row if one transition made them: the source of truth
@@ -249,6 +250,43 @@ create table tenax.item_result (
     primary key (execution_id, step, item_no)
 );
 
+create table tenax.dead_letter (
+    -- The item's id when the letter was first written. Recovery may rebuild an item under another id, so statements find
+    -- a letter by the place of its item.
+    item_id      bigint primary key,
+    execution_id bigint not null,
+    workflow     text not null,
+    step         text not null,
+    item_no      integer,
+    compensates  boolean not null,
+    status       text not null check (status in ('open', 'redriven', 'recovered', 'resolved', 'discarded')),
+    -- The item failed within the `tolerate` of its step.
+    tolerated    boolean not null,
+    -- The rule of the decision that gave up on the item, or that quarantined it (`poison`).
+    rule         text not null,
+    class        text not null,
+    reason       text not null,
+    -- The beginning of the failure's message.
+    message      text not null,
+    -- A hash of class, reason, step and the shape of the message.
+    fingerprint  text not null,
+    -- The number of the last attempt.
+    attempts     integer not null check (attempts >= 0),
+    -- How often the item failed for good or was quarantined: once, and once more each time that it had been started again.
+    failed_times integer not null check (failed_times > 0),
+    first_at     timestamptz not null,
+    last_at      timestamptz not null,
+    -- When the status last changed.
+    changed_at   timestamptz not null,
+    -- Why it was discarded, and by whom.
+    note         text,
+    actor        text,
+    constraint dead_letter_note check (status <> 'discarded' or note is not null and actor is not null)
+) with (fillfactor = 85);
+create unique index dead_letter_place on tenax.dead_letter (execution_id, step, coalesce(item_no, -1), compensates);
+create index dead_letter_newest on tenax.dead_letter (status, last_at, item_id);
+create index dead_letter_group on tenax.dead_letter (fingerprint, status);
+
 create table tenax.signal (
     id           bigint generated always as identity primary key,
     execution_id bigint not null references tenax.execution (id) on delete cascade,
@@ -440,7 +478,7 @@ create table tenax.service (
     -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own
     -- number. This column and its table keep their names and their meaning for ever: every server reads them, however
     -- old it is.
-    oldest_schema integer not null default 8
+    oldest_schema integer not null default 11
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));

@@ -15,6 +15,7 @@ import structlog
 from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
 from tenax.model.execution_views import LEFT_OUT
 from tenax.model.json_text import encode
+from tenax.model.letters.letter import Letters
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.policy.transition import Transition
@@ -107,6 +108,8 @@ class Journal:
     copied_results: list[tuple[int, str, str]] = field(default_factory=list)
     """Results that are too large to be read and are copied within their table: the execution, the step that has the
     result, and the step that gets it."""
+    letters: Letters = field(default_factory=Letters)
+    """The changes of dead letters."""
     guarded_now: datetime | None = None
     """The time of the decisions on the guarded transitions, if `now` is later."""
     guarded: list[Change] = field(default_factory=list)
@@ -194,6 +197,8 @@ class Journal:
             self.step(made.recorded_step)
         if made.item_result is not None:
             self.item_results.append(made.item_result)
+        if made.letter is not None:
+            self.letters.add(made.letter)
 
     async def write(self, tx: Connection) -> set[int]:
         """Writes everything. Returns the items of the guarded changes that were applied. The other guarded changes have
@@ -239,6 +244,8 @@ class Journal:
             "execution_result": column([encoded(result) for _, result, _ in executions]),
             "execution_failure": column([encoded(failure) for _, _, failure in executions]),
             "execution_compensation": column([row.compensation for row, _, _ in executions]),
+            "letters_opened": self.letters.opened_text,
+            "letters_moved": self.letters.moved_text,
             "log_execution": column(log_execution),
             "log_events": column(log_events),
         }

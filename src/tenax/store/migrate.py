@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,6 +13,7 @@ from importlib.resources.abc import Traversable
 import asyncpg
 
 from tenax.errors import Busy, SchemaOutdated, Unreachable
+from tenax.store.fill_letters import fill_letters
 from tenax.store.outages import GONE, is_lost
 
 _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
@@ -20,6 +21,10 @@ _ADVISORY_LOCK = 0x74656E6178
 """`tenax` in ASCII. With this lock, servers that start at the same time migrate one after the other."""
 _LOCK_WAIT = "60s"
 _ONE_DAY = 86_400.0  # seconds
+
+FILLS: Mapping[str, Callable[[asyncpg.Connection], Awaitable[None]]] = {"dead_letters": fill_letters}
+"""What fills a new table from the log, by the name of the migration without its number. It runs after the file, in the
+same transaction."""
 
 _LIST = "select version, name, checksum from tenax.schema_migration order by version"
 _RECORD = "insert into tenax.schema_migration (version, name, checksum) values ($1, $2, $3)"
@@ -173,6 +178,8 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
             await connection.execute("set local statement_timeout = 0")
             await connection.execute(_TABLE)
             await connection.execute(migration.sql, timeout=_ONE_DAY)
+            if (fill := FILLS.get(migration.name.partition("_")[2])) is not None:
+                await fill(connection)
             await connection.execute(_RECORD, migration.version, migration.name, migration.checksum)
     except asyncpg.InsufficientPrivilegeError as error:
         role, database = await connection.fetchrow("select current_user, current_database()")

@@ -128,6 +128,7 @@ class OpenItem:
     compensates: bool
     limits: list[str]
     """The limits that it counts against, if it runs."""
+    ledger: str | None
 
 
 class ServerItem(ItemRow, gc=False):

@@ -176,7 +176,11 @@ async def test_a_lease_that_ran_out_and_was_given_anew(hand, way):
     assert new.item_id == old.item_id
     await refused(hand, id_, way.told(old))
     assert await answered(hand, way.told(old)) == [LATE]
-    assert await decided_from_memory(hand, way.told(new), verdict=way.verdict) == {new.item_id}
+    if way.told is success:  # it may have been quarantined before: the locked way looks for its dead letter
+        assert await decided_from_memory(hand, success(new), verdict="complete") == set()
+        assert await answered(hand, success(new)) == [APPLIED]
+    else:
+        assert await decided_from_memory(hand, way.told(new), verdict=way.verdict) == {new.item_id}
     lost = 0 if way.told is success else 1  # the retry after the lease that ran out
     assert await hand.counts(id_, "late_result", "action_started", *way.events) == (1, 2, 1, 1 + lost)
 

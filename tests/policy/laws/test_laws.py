@@ -11,7 +11,7 @@ from support.histories import DAWN, Break, History, graph, item_of, one_retry, u
 
 from tenax.model.decision import DECIDER_VERSION
 from tenax.policy.laws import LAWS, LawViolation, VerifyTally
-from tenax.policy.laws.facts import ItemFacts, fingerprint
+from tenax.policy.laws.facts import ItemFacts, LetterFacts, fingerprint
 from tenax.policy.laws.law import MOST_VIOLATIONS
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
 from tenax.policy.retry.resolve import compile_policy
@@ -73,6 +73,15 @@ def undo_together(history: History) -> None:
 
 def lose_result_row(history: History) -> None:
     del history.item_results["each", 1]
+
+
+def needless_letter(history: History) -> None:
+    history.rows.letters.append(
+        LetterFacts(
+            step="a", item=None, undoes=False, status="open", rule="attempts_exhausted", failure_class="transient",
+            reason="http_503", message="", attempts=3, failed_times=1, tolerated=False, first_at=DAWN, last_at=DAWN,
+        )
+    )  # fmt: skip
 
 
 def drop_item(history: History) -> None:
@@ -137,6 +146,7 @@ CASES: dict[str, tuple[Make, Break]] = {
     "step-row": (graph, change_step),
     "fan-out-row": (graph, change_fan_out),
     "item-result-row": (graph, lose_result_row),
+    "dead-letter-row": (one_retry, needless_letter),
     "item-row": (waiting_retry, drop_item),
     "unfinished-item-has-a-wake-up": (waiting_retry, hold_without_end),
     "unfinished-execution-goes-on": (waiting_retry, lambda h: h.change_row(has_work=False)),

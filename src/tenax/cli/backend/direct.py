@@ -13,10 +13,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import ListFilter, check_id, user_name
+from tenax.cli.backend.protocol import LETTER, ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
+from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
@@ -120,6 +121,33 @@ class DatabaseBackend:
     async def resume(self, execution_id: int, *, reason: str | None) -> bool:
         async with self._writing():
             return await self._engine.resume(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def dead_letters(
+        self, wanted: LetterFilter, *, before: int | None, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        found = await self._engine.letters.list(wanted, before=before, limit=limit)
+        return [to_builtins(one) for one in found]
+
+    async def dead_letter_groups(self, wanted: LetterFilter, *, limit: int) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.letters.groups(wanted, limit=limit)]
+
+    async def dead_letter(self, letter_id: int) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.letters.get(check_id(letter_id, LETTER))))
+
+    async def redrive(self, ids: Sequence[int], *, reason: str | None) -> dict[str, Any]:
+        numbers = [check_id(one, LETTER) for one in ids]
+        async with self._writing():
+            done = await self._engine.letters.redrive(numbers, actor=self._actor, reason=reason)
+        return dict(to_builtins(done))
+
+    async def discard(self, ids: Sequence[int], wanted: LetterFilter | None, *, note: str) -> dict[str, Any]:
+        letters, numbers = self._engine.letters, [check_id(one, LETTER) for one in ids]
+        async with self._writing():
+            if wanted is not None:
+                done = await letters.discard_matching(wanted, actor=self._actor, note=note)
+            else:
+                done = await letters.discard(numbers, actor=self._actor, note=note)
+        return dict(to_builtins(done))
 
     async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
         stored = await self._engine.store_workflow(source, filename=filename, files=dict(files))

@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec import convert
 
-from tenax.cli.backend.protocol import ListFilter, check_id
+from tenax.cli.backend.protocol import LETTER, ListFilter, check_id
 from tenax.model.execution_views import Event, News
+from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
@@ -93,6 +94,28 @@ class ServerBackend:
     async def resume(self, execution_id: int, *, reason: str | None) -> bool:
         return bool((await self._client.resume(check_id(execution_id), reason=reason))["changed"])
 
+    async def dead_letters(
+        self, wanted: LetterFilter, *, before: int | None, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        return list(await self._client.dead_letters(_letter_filter(wanted), before=before, limit=limit))
+
+    async def dead_letter_groups(self, wanted: LetterFilter, *, limit: int) -> Sequence[dict[str, Any]]:
+        return list(await self._client.dead_letter_groups(_letter_filter(wanted), limit=limit))
+
+    async def dead_letter(self, letter_id: int) -> dict[str, Any]:
+        return await self._client.dead_letter(check_id(letter_id, LETTER))
+
+    async def redrive(self, ids: Sequence[int], *, reason: str | None) -> dict[str, Any]:
+        numbers = [check_id(one, LETTER) for one in ids]
+        return dict(await self._client.redrive(numbers, reason=reason))
+
+    async def discard(self, ids: Sequence[int], wanted: LetterFilter | None, *, note: str) -> dict[str, Any]:
+        numbers = [check_id(one, LETTER) for one in ids]
+        chosen = None if wanted is None else _letter_filter(wanted)
+        if chosen is not None:
+            del chosen["status"]
+        return dict(await self._client.discard(numbers, note=note, filter=chosen))
+
     async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
         return dict(await self._client.store_workflow(source, filename=filename, files=dict(files)))
 
@@ -146,3 +169,14 @@ class ServerBackend:
 
     async def has_no_workers(self) -> bool:
         return False
+
+
+def _letter_filter(wanted: LetterFilter) -> dict[str, Any]:
+    """Returns a filter of dead letters as the API has it."""
+    names = {"execution_id": "execution", "failure_class": "class"}
+    found = {names.get(name, name): value for name, value in asdict(wanted).items() if value is not None}
+    for name in ("since", "until"):
+        if name in found:
+            found[name] = found[name].isoformat()
+    found["status"] = ",".join(found.pop("statuses"))
+    return found

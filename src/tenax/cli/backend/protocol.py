@@ -15,6 +15,7 @@ from tenax.errors import UsageError
 if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
     from tenax.model.execution_views import Event, News
+    from tenax.model.letters.filter import LetterFilter
     from tenax.model.metrics.figures import By
     from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ID = 2**63 - 1
+EXECUTION = ("an execution", "tenax list")
+LETTER = ("a dead letter", "tenax dead-letters list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,22 @@ class Backend(Protocol):
         """Resumes an execution. Returns False if it was running already."""
         ...
 
+    async def dead_letters(
+        self, wanted: LetterFilter, *, before: int | None, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        """Lists dead letters, the newest failure first."""
+        ...
+
+    async def dead_letter_groups(self, wanted: LetterFilter, *, limit: int) -> Sequence[dict[str, Any]]: ...
+
+    async def dead_letter(self, letter_id: int) -> dict[str, Any]: ...
+
+    async def redrive(self, ids: Sequence[int], *, reason: str | None) -> dict[str, Any]: ...
+
+    async def discard(self, ids: Sequence[int], wanted: LetterFilter | None, *, note: str) -> dict[str, Any]:
+        """Discards the letters with these ids, or the open ones that fit the filter."""
+        ...
+
     async def store_workflow(
         self, source: str, *, filename: str, files: Mapping[str, str]
     ) -> dict[str, Any]: ...
@@ -152,13 +171,14 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def check_id(execution_id: int) -> int:
-    if not 0 < execution_id <= MAX_ID:
+def check_id(number: int, kind: tuple[str, str] = EXECUTION) -> int:
+    """Checks the number of an execution, or of something else."""
+    what, command = kind
+    if not 0 < number <= MAX_ID:
         raise UsageError(
-            f"{execution_id} cannot be the number of an execution",
-            remedy="`tenax list` shows the executions there are",
+            f"{number} cannot be the number of {what}", remedy=f"`{command}` shows those there are"
         )
-    return execution_id
+    return number
 
 
 def user_name() -> str:

@@ -1,4 +1,4 @@
-"""Reads `--since`: a time, or a duration back from now."""
+"""Reads `--since` and `--until`: a time, or a duration back from now."""
 
 from __future__ import annotations
 

@@ -14,4 +14,9 @@ STYLES = {
     "unreachable": "red",
     "cancelled": "magenta",
     "paused": "magenta",
+    "open": "bold red",
+    "redriven": "cyan",
+    "recovered": "green",
+    "resolved": "dim",
+    "discarded": "dim",
 }

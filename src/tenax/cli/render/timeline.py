@@ -35,9 +35,19 @@ def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_
     if failure := execution["failure"]:
         words = f"failure{in_step(failure)}: {failure_words(failure)}"
         parts += [Text(), Text(printable(words), style="red")]
+    if any(_has_given_up(step) for step in execution["steps"].values()):
+        letters = where.command("dead-letters", "list", "--execution", execution["id"])
+        parts.append(Text(f"dead letters: {letters}", style="dim"))
     if execution["status"] == "completed":
         parts += [Text(), Text(f"result: {_result(execution['result'])}")]
     return Group(*parts)
+
+
+def _has_given_up(step: Mapping[str, Any]) -> bool:
+    """Returns whether an item of the step has failed for good or is held, so that it may have a dead letter."""
+    counts = step["items"] or {}
+    is_last = bool(step["attempts"]) and step["attempts"][-1].get("verdict") in ("fail", "hold")
+    return is_last or bool(counts.get("failed") or counts.get("held"))
 
 
 def render_step(

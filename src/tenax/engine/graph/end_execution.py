@@ -21,8 +21,10 @@ from tenax.model.events.types import (
     ItemCancelled,
 )
 from tenax.model.json_text import encode
+from tenax.model.letters.letter import LetterPlace, place_of
 from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Meter
+from tenax.policy.letters import letter_moved, may_have_letter
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
@@ -97,6 +99,8 @@ async def cancel_items(
         data = ItemCancelledData(was=item.state, worker=worker)
         kind = CompensationCancelled if item.compensates else ItemCancelled
         journal.log(item.execution_id, event(kind, item.step, item=item.item_no, data=data))
+        if may_have_letter(item.ledger, item.state):
+            journal.letters.add(letter_moved(place_of(item), "resolved"))
     await _end_unstarted(tx, journal, executions, steps)
     return ended
 
@@ -115,6 +119,9 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
             item.execution_id,
             event(ItemCancelled, item.step, item=item.item_no, data=ItemCancelledData(was=item.state)),
         )
+        if may_have_letter(item.ledger, item.state):
+            place = LetterPlace(item.execution_id, item.step, item.item_no, compensates=False)
+            journal.letters.add(letter_moved(place, "resolved"))
     gone = {item.id for item in doomed}
     journal.items_again = [item for item in journal.items_again if item.id not in gone]
     return list(gone)

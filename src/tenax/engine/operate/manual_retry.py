@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from msgspec import UNSET
@@ -16,7 +16,9 @@ from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData, ReleasedRetryData, RescheduledData
 from tenax.model.events.types import OperatorAction, RetryReleased, RetryRescheduled
+from tenax.model.letters.letter import LetterPlace, place_of
 from tenax.policy.graph import topological_order
+from tenax.policy.letters import letter_moved
 from tenax.policy.plan import Plan
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.transitions import check
@@ -32,13 +34,19 @@ CARRIED_TOGETHER = 4
 
 
 async def retry_now(
-    context: EngineContext, execution_id: int, *, actor: str, reason: str | None
+    context: EngineContext,
+    execution_id: int,
+    *,
+    actor: str,
+    reason: str | None,
+    only: Collection[LetterPlace] | None = None,
 ) -> list[str]:
-    """Starts items that wait for their next attempt. Returns the steps that were waiting."""
+    """Starts items that wait for their next attempt: all of the execution, or those at these places. Returns the steps
+    that were waiting."""
     async with context.transaction() as tx:
         row, now = await _locked(tx, execution_id)
         items = [item for item in await live_items.lock_open_items(tx, [row.id], running_too=False)
-                 if item.state in ("retrying", "held")]  # fmt: skip
+                 if item.state in ("retrying", "held") and (only is None or place_of(item) in only)]  # fmt: skip
         if not items:
             raise Conflict(
                 f"execution {execution_id} has no step that waits for a retry",
@@ -62,6 +70,7 @@ async def retry_now(
                     row.id,
                     event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=released),
                 )
+                journal.letters.add(letter_moved(place_of(item), "redriven"))
             journal.log(
                 row.id,
                 event(RetryRescheduled, item.step, item=item.item_no, attempt=item.attempt, data=moved),

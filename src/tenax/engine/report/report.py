@@ -229,6 +229,8 @@ def guarded_change(plan: Plan, made: Transition) -> Change | None:
     """Makes the guarded change of a transition that was decided from memory. Returns None if more than the item and the
     one step behind it is concerned."""
     again, step = made.again, made.ended_step
+    if made.letter is not None:
+        return None
     if again is not None:
         return None if again.state != "retrying" or made.suspect else _retried(made, again)
     return None if step is None or step.state != "completed" else _completed(plan, made, step)

@@ -99,6 +99,7 @@ class _Streams:
         self._steps = store.stream_steps(tx, executions)
         self._items = store.stream_items(tx, executions)
         self._fan_outs = store.stream_fan_outs(tx, executions)
+        self._letters = store.stream_letters(tx, executions)
 
     async def replay(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
         """Feeds the events of an execution to the check, one by one, and then its rows."""
@@ -115,6 +116,7 @@ class _Streams:
                 {step.step: step for step in await self._steps.take_all(row.id)},
                 await self._items.take_all(row.id),
                 {found.step: found for found in await self._fan_outs.take_all(row.id)},
+                await self._letters.take_all(row.id),
             )
         )
 
@@ -125,8 +127,9 @@ async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: i
         store.stream_fan_out_events(tx, execution_id),
         store.stream_fan_out_items(tx, execution_id),
         store.stream_item_results(tx, execution_id),
+        store.stream_fan_out_letters(tx, execution_id),
     )
-    events, items, results = streams
+    events, items, results, letters = streams
     while keys := [key for stream in streams if (key := await stream.next_key()) is not None]:
         await _let_others_go_on()
         step, item = key = min(keys)
@@ -136,9 +139,11 @@ async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: i
                 check.see_item(work, event)
         rows = {row.undoes: row for row in await items.take_all(key)}
         ended = await results.take_all(key)
+        found = {letter.undoes: letter for letter in await letters.take_all(key)}
         for undoes, work in works.items():
             if work is not None:
-                check.compare_item(work, rows.get(undoes), ended[0] if ended and not undoes else None)
+                result = ended[0] if ended and not undoes else None
+                check.compare_item(work, rows.get(undoes), result, found.get(undoes))
 
 
 async def _let_others_go_on() -> None:

@@ -85,6 +85,7 @@ class OperatorData(EventData):
     burst: int | UnsetType | None = UNSET
     actor: str
     reason: str | None
+    compensation: Compensation = UNSET
     from_failed: (
         Annotated[bool, Meta(description="true if the steps that succeeded are not run again")] | UnsetType
     ) = UNSET

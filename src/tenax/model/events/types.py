@@ -301,9 +301,9 @@ class BudgetExceeded(Event, tag="budget_exceeded"):
 
 class OperatorAction(Event, tag="operator_action"):
     when = (
-        "a person acted on an execution: cancel, retry, pause, resume, approve, reject. Or on the fleet, in an event without "
-        "an execution: worker_pause, worker_drain, worker_resume, worker_release, queue_limit. If the actor of a "
-        "worker_resume is `tenax:server`, the server ended its own drain"
+        "a person acted on an execution: cancel, retry, pause, resume, approve, reject, discard (a dead letter). Or on the "
+        "fleet, in an event without an execution: worker_pause, worker_drain, worker_resume, worker_release, queue_limit. "
+        "If the actor of a worker_resume is `tenax:server`, the server ended its own drain"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET

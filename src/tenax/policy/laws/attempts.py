@@ -149,7 +149,9 @@ def outcome_decided_at_once(work: WorkFold, event: LoggedEvent) -> Breach | None
     if event.type == "late_result":
         return None
     if outcome is None:
-        decides = event.kind in ("step_retry", "retry_held")
+        # The server that releases a held item decides again, and no attempt has ended.
+        released = "released_due_in" in (event.decision or {}).get("controls", {})
+        decides = event.kind in ("step_retry", "retry_held") and not released
         return Breach(f"{event.type}, but no attempt has ended", _both(work, event)) if decides else None
     if event.kind in _DECIDES and event.transaction == outcome.transaction:
         return None

@@ -10,10 +10,11 @@ from tenax.policy.laws import fold as folding
 from tenax.policy.laws import work as working
 from tenax.policy.laws.attempts import ATTEMPT_LAWS, outcome_decided_at_once, undecided
 from tenax.policy.laws.decisions import DECISION_LAWS, decisions_go_on, miscounted
-from tenax.policy.laws.facts import ItemFacts, ItemResultFacts, LoggedEvent, Rows
+from tenax.policy.laws.facts import ItemFacts, ItemResultFacts, LetterFacts, LoggedEvent, Rows
 from tenax.policy.laws.fold import Fold
 from tenax.policy.laws.history import HISTORY_LAWS, begins_once
 from tenax.policy.laws.law import Breach, Law, LawViolation, VerifyTally
+from tenax.policy.laws.letters import LetterFold, dead_letter_row
 from tenax.policy.laws.rows import (
     execution_row,
     fan_out_row,
@@ -59,6 +60,7 @@ class ExecutionCheck:
             self._say(step_row, step_row(fold, name, rows.steps.get(name)), step=name)
             self._say(fan_out_row, fan_out_row(fold, name, rows.fan_outs.get(name)), step=name)
         self._compare_items(rows)
+        self._compare_letters(rows)
         self._say(unfinished_execution_goes_on, unfinished_execution_goes_on(rows.execution))
 
     def item_work(self, step: str, item: int, *, undoes: bool) -> WorkFold | None:
@@ -73,10 +75,17 @@ class ExecutionCheck:
         """Takes in the next event of a work item of a fan-out."""
         self._see(work, event)
 
-    def compare_item(self, work: WorkFold, row: ItemFacts | None, result: ItemResultFacts | None) -> None:
+    def compare_item(
+        self,
+        work: WorkFold,
+        row: ItemFacts | None,
+        result: ItemResultFacts | None,
+        letter: LetterFacts | None,
+    ) -> None:
         """Compares the rows of a work item of a fan-out, after the last event of it."""
         self._note_undecided(work)
         self._compare_row(work, row)
+        self._say(dead_letter_row, dead_letter_row(work.letter, letter), step=work.step, item=work.item)
         if not work.undoes and not self.fold.steps[work.step].carried:
             differences = item_result_row(work, result)
             self._say(item_result_row, differences, step=work.step, item=work.item)
@@ -118,6 +127,14 @@ class ExecutionCheck:
             work_ = self.fold.work(step, undoes=undoes) if step in self.fold.steps else None
             if work_ is not None:
                 self._compare_row(work_, row)
+
+    def _compare_letters(self, rows: Rows) -> None:
+        found = {(row.step, row.undoes): row for row in rows.letters}
+        for (step, undoes), work in self.fold.works.items():
+            row = found.pop((step, undoes), None)
+            self._say(dead_letter_row, dead_letter_row(work.letter, row), step=step)
+        for (step, _), row in found.items():
+            self._say(dead_letter_row, dead_letter_row(LetterFold(), row), step=step)
 
     def _compare_row(self, work: WorkFold, row: ItemFacts | None) -> None:
         self._say(

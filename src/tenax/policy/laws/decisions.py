@@ -45,7 +45,9 @@ def decision_replays(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if wrong := _wrong_inputs(work, ended, record):
         return Breach(wrong, _ids(ended, event))
     try:
-        again = replay(work.action.policy, *_reported(ended, record), record, work.action.until).as_dict()
+        again = replay(
+            work.action.policy, *_reported(work, ended, record), record, work.action.until
+        ).as_dict()
     except Exception as error:  # noqa: BLE001 -- whatever is wrong with the record, it is this one's
         return Breach(f"it cannot be made again: {type(error).__name__}: {error}", _ids(ended, event))
     if again == record:
@@ -74,8 +76,11 @@ def _wrong_inputs(work: WorkFold, ended: LoggedEvent, record: Mapping[str, Any])
     return None
 
 
-def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, Failure | None]:
-    """Returns the outcome and the failure that the decision was based on."""
+def _reported(
+    work: WorkFold, ended: LoggedEvent, record: Mapping[str, Any]
+) -> tuple[Outcome, Failure | None]:
+    """Returns the outcome and the failure that the decision was based on. The release of a held item is a decision on
+    the failure that it was held for."""
     data = ended.data
     judged = any(check["rule"] == "until" for check in record["checks"])
     outcome = Outcome(
@@ -84,7 +89,8 @@ def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, F
         after=data.get("after"),
         usage=Usage(**data["usage"]) if "usage" in data else None,
     )
-    failure = data.get("failure")
+    released = "released_due_in" in record.get("controls", {})
+    failure = work.letter.failure if released else data.get("failure")
     return outcome, Failure.from_dict(dict(failure)) if failure is not None else None
 
 

@@ -169,6 +169,25 @@ class ItemResultFacts:
     failure: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterFacts:
+    """A row of the table `dead_letter`."""
+
+    step: str
+    item: int | None
+    undoes: bool
+    status: str
+    rule: str
+    failure_class: str
+    reason: str
+    message: str
+    attempts: int
+    failed_times: int
+    tolerated: bool
+    first_at: datetime
+    last_at: datetime
+
+
 @dataclass(slots=True)
 class Rows:
     """The rows of one execution, without those of the items of its fan-outs."""
@@ -177,6 +196,7 @@ class Rows:
     steps: dict[str, StepFacts] = field(default_factory=dict)
     items: list[ItemFacts] = field(default_factory=list)
     fan_outs: dict[str, FanOutFacts] = field(default_factory=dict)
+    letters: list[LetterFacts] = field(default_factory=list)
 
 
 def fingerprint(value: Any) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE
 from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, parse_moment
+from tenax.policy.laws.letters import LetterFold
 from tenax.policy.plan import PlannedAction
 
 OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
@@ -54,6 +55,7 @@ class WorkFold:
     """The tokens of reports, each with the text of the report that was applied, or LATE."""
     rebuilt: bool = False
     """Recovery has inserted its row again: times of the row may be those of the repair."""
+    letter: LetterFold = field(default_factory=LetterFold)
     old_version: bool = False
     """The last decision was made by another version."""
 
@@ -73,6 +75,7 @@ def fold_work_event(work: WorkFold, event: LoggedEvent) -> None:
         _end(work, event)
     else:
         _move(work, kind, event)
+    work.letter.see(event)
     work.last = event.id
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Path, Query
+from fastapi.dependencies.models import Dependant
 from pydantic import BeforeValidator
 from starlette.requests import Request
 
@@ -31,13 +32,19 @@ Duration = BeforeValidator(parse_duration)
 
 async def refuse_unknown_parameters(request: Request) -> None:
     """Refuses parameters that the route does not have. If a misspelt filter were ignored, the answer would look right and be wrong."""
-    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    known = _names(request.scope["route"].dependant)
     for name in request.query_params:
         if name not in known:
             raise UsageError(
                 f"there is no parameter {name[:100]!r} here",
                 remedy=f"there are: {', '.join(known)}" if known else "there are none",
             )
+
+
+def _names(dependant: Dependant) -> list[str]:
+    """Returns the names of the query parameters of a route, and of what it depends on."""
+    own = [parameter.alias for parameter in dependant.query_params]
+    return own + [name for below in dependant.dependencies for name in _names(below)]
 
 
 def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | None:
@@ -53,11 +60,11 @@ def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | 
     return names or None
 
 
-def moment_of(text: str, now: datetime) -> datetime:
-    """Reads a time: RFC 3339 (in UTC if it names no zone), or how long ago, such as 1h."""
+def moment_of(text: str, now: datetime, name: str = "since") -> datetime:
+    """Reads a time: RFC 3339 (in UTC if it names no zone), or how long ago, such as 1h. `name` is named in the error."""
     try:
         return parse_since(text, now)
     except ValueError as error:
         raise UsageError(
-            f"since: {error}", remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d"
+            f"{name}: {error}", remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d"
         ) from None

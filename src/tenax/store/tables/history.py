@@ -13,6 +13,7 @@ from tenax.policy.laws.facts import (
     FanOutFacts,
     ItemFacts,
     ItemResultFacts,
+    LetterFacts,
     LoggedEvent,
     StepFacts,
 )
@@ -100,6 +101,17 @@ def stream_fan_out_items(tx: Connection, execution_id: int) -> Stream[ItemFacts]
 def stream_item_results(tx: Connection, execution_id: int) -> Stream[ItemResultFacts]:
     rows = _cursor(tx, sql("verify_item_results"), execution_id)
     return Stream(rows, _item, lambda row: _read(ItemResultFacts, row))
+
+
+def stream_letters(tx: Connection, executions: list[int]) -> Stream[LetterFacts]:
+    """Streams the dead letters of steps without `for_each`."""
+    rows = _cursor(tx, sql("verify_letters"), executions, False)
+    return Stream(rows, _execution, lambda row: _read(LetterFacts, row))
+
+
+def stream_fan_out_letters(tx: Connection, execution_id: int) -> Stream[LetterFacts]:
+    rows = _cursor(tx, sql("verify_letters"), [execution_id], True)
+    return Stream(rows, _item, lambda row: _read(LetterFacts, row))
 
 
 async def find_orphans(tx: Connection, after: int, last: int) -> list[tuple[str, int]]:

@@ -54,7 +54,7 @@ def list_(
     if json:
         print_json(found)
     elif found:
-        show_(_list_table(found))
+        show_(_list_table(found), *_failed_words(found, where))
     else:
         say("no executions")
 
@@ -83,6 +83,15 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
         started = Text(to_the_second(row["created_at"]))
         table.add_row(Text(str(row["id"])), workflow, status, started, Text(doing), Text(error))
     return table
+
+
+def _failed_words(found: Sequence[dict[str, Any]], where: TargetFlags) -> Sequence[Any]:
+    """Returns the command that shows why executions failed, if some of the list did."""
+    from rich.text import Text
+
+    if all(row["status"] != "failed" for row in found):
+        return ()
+    return Text(), Text(f"failures by cause: {where.command('dead-letters', 'groups')}", style="dim")
 
 
 def _doing(item: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@ select o.name, o.execution_id
         union
         select 'fan', execution_id from tenax.fan where execution_id > $1 and execution_id <= $2
         union
+        select 'dead_letter', execution_id from tenax.dead_letter where execution_id > $1 and execution_id <= $2
+        union
         select 'item_result', execution_id from tenax.item_result where execution_id > $1 and execution_id <= $2) as o
  where not exists (select from tenax.execution e where e.id = o.execution_id)
  order by o.execution_id, o.name

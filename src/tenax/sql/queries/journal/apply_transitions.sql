@@ -9,6 +9,9 @@
 -- answer, and the caller decides on it again under lock. This statement waits for no lock of an execution, so it
 -- cannot deadlock.
 --
+-- `letters_opened` and `letters_moved` (records: LetterOpened, LetterMoved) are changes of dead letters of items of locked
+-- executions.
+--
 -- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects
 -- `last_step` completes the execution with the result `whole`. A change that expects `more_steps` queues the action of
 -- this number (`next`). The lists `new_items` (records: NewItem), `step_*`, `execution_*` and `log_*` belong to locked
@@ -145,6 +148,34 @@ with changes as materialized (
                   :execution_result::jsonb[], :execution_failure::jsonb[], :execution_compensation::text[])
         as x (id, state, open_steps, result, failure, compensation)
      where e.id between x.id and x.id
+)
+--if letters_opened
+, letters_opened as (
+    -- An item whose letter was discarded has not been started again: it has only been held too long.
+    insert into tenax.dead_letter as l
+           (item_id, execution_id, workflow, step, item_no, compensates, status, tolerated, rule, class, reason, message,
+            fingerprint, attempts, failed_times, first_at, last_at, changed_at)
+    select x.item_id, x.execution_id, x.workflow, x.step, x.item_no, x.compensates, x.status, x.tolerated, x.rule,
+           x.failure_class, x.reason, x.message, x.fingerprint, x.attempts, 1, :now::timestamptz, :now::timestamptz, :now::timestamptz
+      from jsonb_to_recordset(:letters_opened::jsonb)
+        as x (item_id bigint, execution_id bigint, workflow text, step text, item_no integer, compensates boolean, status text,
+              tolerated boolean, rule text, failure_class text, reason text, message text, fingerprint text, attempts integer)
+        on conflict (execution_id, step, coalesce(item_no, -1), compensates) do update
+       set status = case when l.status = 'discarded' then 'discarded' else excluded.status end, tolerated = excluded.tolerated,
+           rule = excluded.rule, class = excluded.class, reason = excluded.reason, message = excluded.message,
+           fingerprint = excluded.fingerprint, attempts = excluded.attempts,
+           failed_times = l.failed_times + (l.status in ('redriven', 'recovered', 'resolved'))::integer,
+           last_at = excluded.last_at, changed_at = excluded.changed_at
+)
+--if letters_moved
+, letters_moved as (
+    update tenax.dead_letter l
+       set status = x.status, note = case when x.status = 'resolved' then l.note end,
+           actor = case when x.status = 'resolved' then l.actor end, changed_at = :now::timestamptz
+      from jsonb_to_recordset(:letters_moved::jsonb)
+        as x (execution_id bigint, step text, item_no integer, compensates boolean, status text)
+     where l.execution_id = x.execution_id and l.step = x.step and coalesce(l.item_no, -1) = coalesce(x.item_no, -1)
+       and l.compensates = x.compensates and (x.status <> 'resolved' or l.status in ('open', 'redriven'))
 )
 --if log_execution
 , events as (

@@ -1,0 +1,1 @@
+"""Looks at dead letters, redrives and discards them."""

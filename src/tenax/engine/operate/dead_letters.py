@@ -1,0 +1,137 @@
+"""Acts on dead letters: starts their items again, or discards them with a note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from msgspec import UNSET
+
+from tenax.engine.context import EngineContext, no_letter
+from tenax.engine.operate.manual_retry import retry_now
+from tenax.errors import Conflict, UsageError
+from tenax.model.events import event
+from tenax.model.events.data import OperatorData
+from tenax.model.events.types import OperatorAction
+from tenax.model.letters.filter import LetterFilter
+from tenax.model.letters.letter import LetterPlace
+from tenax.model.letters.views import LettersChanged
+from tenax.policy.letters import redrive_refusal
+from tenax.store import service
+from tenax.store.journal import Journal
+from tenax.store.tables import letters, live_items
+from tenax.store.tables.letters import StoredLetter
+
+AT_ONCE = 500
+"""Letters that one transaction discards."""
+IDS_SHOWN = 1000
+"""Letters that an answer names."""
+MAX_IDS = 1000
+"""Letters that one request may name."""
+
+
+async def redrive(
+    context: EngineContext, ids: Sequence[int], *, actor: str, reason: str | None
+) -> LettersChanged:
+    """Starts the items of these letters again. All are checked before the first one is started. A letter that was
+    redriven before and has not ended is left alone.
+
+    Raises Conflict if one of them cannot be started again.
+    """
+    found = await _known(context, ids)
+    waiting = [one for one in found if one.letter.status != "redriven"]
+    for one in waiting:
+        refusal = redrive_refusal(one.letter, one.execution_status, one.item_state)
+        if refusal is not None:
+            raise Conflict(f"dead letter {one.letter.id} cannot be redriven: {refusal}")
+    for one in waiting:
+        await _start_again(context, one, actor=actor, reason=reason)
+    return LettersChanged(changed=len(waiting), ids=[one.letter.id for one in waiting][:IDS_SHOWN])
+
+
+async def _start_again(context: EngineContext, one: StoredLetter, *, actor: str, reason: str | None) -> None:
+    """Releases a quarantined item. `redrive_refusal` has no objection."""
+    await retry_now(context, one.letter.execution_id, actor=actor, reason=reason, only=[one.place])
+
+
+async def discard(context: EngineContext, ids: Sequence[int], *, actor: str, note: str) -> LettersChanged:
+    """Discards these letters. A letter that was discarded before is left alone.
+
+    Raises Conflict if one of them is neither open nor discarded.
+    """
+    _check_note(note)
+    found = await _known(context, ids)
+    for one in found:
+        if one.letter.status not in ("open", "discarded"):
+            raise Conflict(
+                f"dead letter {one.letter.id} cannot be discarded: it is {one.letter.status}",
+                remedy="only an open letter can be discarded",
+            )
+    left = [(one.letter.id, one.letter.execution_id) for one in found if one.letter.status == "open"]
+    changed = await _discard(context, left, actor, note)
+    return LettersChanged(changed=len(changed), ids=changed[:IDS_SHOWN])
+
+
+async def discard_matching(
+    context: EngineContext, wanted: LetterFilter, *, actor: str, note: str
+) -> LettersChanged:
+    """Discards the open letters that fit the filter and have failed by now, part by part."""
+    _check_note(note)
+    if wanted.selects_all:
+        raise UsageError(
+            "an empty filter would discard all dead letters",
+            remedy="name at least one of execution, workflow, step, class, reason, fingerprint, since and until",
+        )
+    if wanted.until is None:
+        async with context.transaction() as tx:
+            wanted = replace(wanted, until=await service.now(tx) + timedelta.resolution)
+    changed: list[int] = []
+    while True:
+        async with context.transaction() as tx:
+            found = await letters.find_open_letters(tx, wanted, AT_ONCE)
+        done = await _discard(context, found, actor, note) if found else []
+        changed += done
+        if not done:
+            return LettersChanged(changed=len(changed), ids=changed[:IDS_SHOWN])
+
+
+async def _known(context: EngineContext, ids: Sequence[int]) -> list[StoredLetter]:
+    """Loads letters by their numbers. Raises NotFound if one of them does not exist."""
+    if not 1 <= len(ids) <= MAX_IDS:
+        raise UsageError(f"name from 1 to {MAX_IDS} dead letters, not {len(ids)}")
+    async with context.view() as tx:
+        found = await letters.get_letters(tx, ids)
+    missing = next((number for number in ids if number not in found), None)
+    if missing is not None:
+        raise no_letter(missing)
+    return [found[number] for number in dict.fromkeys(ids)]
+
+
+def _check_note(note: str) -> None:
+    if not note.strip():
+        raise UsageError("a discarded letter needs a note", remedy="say why in `note`")
+
+
+async def _discard(
+    context: EngineContext, found: Sequence[tuple[int, int]], actor: str, note: str
+) -> list[int]:
+    """Discards letters that are still open, with an event for each. Returns their numbers."""
+    async with context.transaction() as tx:
+        _, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
+        if now is None:
+            return []
+        journal = Journal(now)
+        done = await letters.discard_letters(tx, [number for number, _ in found], note, actor, now)
+        for _, place in done:
+            journal.log(place.execution_id, _event(place, actor, note))
+        await journal.write(tx)
+    context.notifier.announce(executions=list(journal.events))
+    return [number for number, _ in done]
+
+
+def _event(place: LetterPlace, actor: str, note: str) -> dict[str, object]:
+    data = OperatorData(
+        action="discard", actor=actor, reason=note, compensation=True if place.compensates else UNSET
+    )
+    return event(OperatorAction, place.step, item=place.item_no, data=data)

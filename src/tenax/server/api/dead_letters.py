@@ -1,0 +1,124 @@
+"""Dead letters over HTTP: look at them, redrive and discard them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, cast, get_args
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.model.letters.filter import LetterFilter
+from tenax.model.letters.letter import LetterStatus
+from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LettersChanged
+from tenax.server.schema import letter_requests as bodies
+from tenax.server.schema.body import read_body
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import Plain, moment_of, one_of, refuse_unknown_parameters
+from tenax.server.schema.responses import answer_view
+from tenax.server.services import actor, engine
+from tenax.store.fleet.tokens import LARGEST_ID
+
+STATUSES: tuple[LetterStatus, ...] = get_args(LetterStatus)
+
+router = APIRouter(
+    prefix="/v1/dead-letters", tags=["dead letters"], dependencies=[Depends(refuse_unknown_parameters)]
+)
+_Moment = Query(max_length=100, description="of the last failure: RFC 3339, or how long ago: 1h")
+
+
+def wanted_letters(
+    status: Annotated[
+        list[str] | None, Query(description="one or more, repeated or with commas; `open` if absent")
+    ] = None,
+    all: Annotated[bool, Query(description="of any status")] = False,  # noqa: A002, FBT002 -- the parameter's name
+    execution: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
+    workflow: Annotated[str | None, Plain] = None,
+    step: Annotated[str | None, Plain] = None,
+    failure_class: Annotated[
+        str | None, Query(alias="class", max_length=200, pattern=r"^[^\x00]*$", description="of the failure")
+    ] = None,
+    reason: Annotated[str | None, Plain] = None,
+    fingerprint: Annotated[
+        str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="of a group")
+    ] = None,
+    since: Annotated[str | None, _Moment] = None,
+    until: Annotated[str | None, _Moment] = None,
+) -> LetterFilter:
+    """Reads the filter of a request."""
+    given = cast("list[LetterStatus] | None", one_of(STATUSES, status))
+    now = datetime.now(UTC)
+    return LetterFilter(
+        statuses=STATUSES if all else (given or ("open",)),
+        execution_id=execution,
+        workflow=workflow,
+        step=step,
+        failure_class=failure_class,
+        reason=reason,
+        fingerprint=fingerprint,
+        since=None if since is None else moment_of(since, now),
+        until=None if until is None else moment_of(until, now, "until"),
+    )
+
+
+Wanted = Annotated[LetterFilter, Depends(wanted_letters)]
+
+
+@router.get("", **described(list[DeadLetter]))
+async def list_letters(
+    request: Request,
+    wanted: Wanted,
+    before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Response:
+    """The newest failure first. Go on with `before`: the id of the last one."""
+    return answer_view(await engine(request).letters.list(wanted, before=before, limit=limit))
+
+
+@router.get("/groups", **described(list[LetterGroup]))
+async def group_letters(
+    request: Request, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=500)] = 20
+) -> Response:
+    """Dead letters of the same cause together, by their fingerprint, the largest group first."""
+    return answer_view(await engine(request).letters.groups(wanted, limit=limit))
+
+
+@router.get("/{letter_id}", **described(DeadLetterInFull))
+async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=LARGEST_ID)]) -> Response:
+    """One dead letter with the history of its item, its last failure, its input and the last decision."""
+    return answer_view(await engine(request).letters.get(letter_id))
+
+
+@router.post("/redrive", **described(LettersChanged, body=bodies.REDRIVE))
+async def redrive(request: Request) -> Response:
+    """Starts the items of these letters again: all of them, or none if one cannot be started."""
+    body = await read_body(request, bodies.REDRIVE)
+    return answer_view(
+        await engine(request).letters.redrive(body.ids, actor=actor(request), reason=body.reason)
+    )
+
+
+@router.post("/discard", **described(LettersChanged, body=bodies.DISCARD))
+async def discard(request: Request) -> Response:
+    """Puts letters aside with a note: those named by `ids`, or the open ones that fit `filter`."""
+    body = await read_body(request, bodies.DISCARD)
+    letters, who = engine(request).letters, actor(request)
+    if body.ids is not None:
+        return answer_view(await letters.discard(body.ids, actor=who, note=body.note))
+    assert body.filter is not None, "the reader of the body asks for one of the two"
+    return answer_view(await letters.discard_matching(_filter_of(body.filter), actor=who, note=body.note))
+
+
+def _filter_of(selection: bodies.LetterSelection) -> LetterFilter:
+    now = datetime.now(UTC)
+    return LetterFilter(
+        execution_id=selection.execution,
+        workflow=selection.workflow,
+        step=selection.step,
+        failure_class=selection.failure_class,
+        reason=selection.reason,
+        fingerprint=selection.fingerprint,
+        since=None if selection.since is None else moment_of(selection.since, now),
+        until=None if selection.until is None else moment_of(selection.until, now, "until"),
+    )

@@ -1,0 +1,54 @@
+"""The bodies of requests on dead letters."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from tenax.model.wire_types import PLAIN, Id, Name, Text
+from tenax.server.schema.body import Body, Misfit
+from tenax.server.schema.requests import PersonBody
+
+MAX_IDS = 1000
+"""Letters that one request may name."""
+Ids = Annotated[list[Id], Meta(min_length=1, max_length=MAX_IDS)]
+Moment = Annotated[str, Meta(max_length=100, pattern=PLAIN, description="RFC 3339, or how long ago: 1h")]
+
+
+class LetterSelection(PersonBody, frozen=True):
+    """Selects open dead letters. At least one field is needed."""
+
+    execution: Id | None = None
+    workflow: Name | None = None
+    step: Name | None = None
+    failure_class: Name | None = field(name="class", default=None)
+    reason: Name | None = None
+    fingerprint: Name | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+class Redrive(PersonBody, frozen=True):
+    """Starts the items of letters again."""
+
+    ids: Ids
+    reason: Text | None = None
+
+
+class Discard(PersonBody, frozen=True):
+    """Puts letters aside: those of `ids`, or the open ones that fit `filter`. One of the two is needed."""
+
+    note: Annotated[str, Meta(min_length=1, max_length=1000, pattern=PLAIN, description="Why.")]
+    ids: Ids | None = None
+    filter: LetterSelection | None = None
+
+
+def _fit_discard(sent: Discard) -> Discard:
+    if (sent.ids is None) == (sent.filter is None):
+        raise Misfit("either `ids` or `filter` is needed, and not both")
+    return sent
+
+
+REDRIVE = Body(Redrive)
+DISCARD = Body(Discard, _fit_discard)
