@@ -14,6 +14,8 @@ from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import OWN_KEYS, Start
 from tenax.engine.operate import family, manual_retry, queues
+from tenax.engine.operate.act import act
+from tenax.engine.operate.operator_action import OperatorAction
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
@@ -27,6 +29,7 @@ from tenax.model.attempt.outcome import Outcome
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
 from tenax.model.views import (
+    ActionAnswer,
     ApprovalAnswer,
     ExecutionSummary,
     Explanation,
@@ -225,6 +228,10 @@ class Engine:
 
     async def resume(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
         return await family.resume(self.context, execution_id, actor=actor, reason=reason)
+
+    async def act(self, execution_id: int, asked: OperatorAction, *, actor: str) -> ActionAnswer:
+        """Carries out an operator's action on an execution, a step or a work item."""
+        return await act(self.context, execution_id, asked, actor=actor)
 
     async def signal(
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str

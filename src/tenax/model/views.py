@@ -197,6 +197,23 @@ class RetryAnswer(View):
     retry_of: int | None = None
 
 
+class ActionAnswer(View):
+    """Answers an operator's action: what it was done to, and the executions that it opened again."""
+
+    id: int
+    action: str
+    status: ExecutionStatus
+    """The state of the execution afterwards."""
+    changed: bool
+    """False if the execution was in this state already."""
+    steps: list[str]
+    """The steps concerned. Empty for an action on the whole execution."""
+    items: int
+    """The number of work items concerned."""
+    reopened: list[int]
+    """The executions that run again because of it, the root first."""
+
+
 class StoredWorkflow(View):
     name: str
     version: str | None

@@ -78,11 +78,10 @@ class FanOutCounters(Protocol):
     def parallelism(self) -> int | None: ...
 
 
-class Transition(msgspec.Struct, gc=False):
-    """The consequences of one ended attempt."""
+class Consequences(msgspec.Struct, gc=False):
+    """Everything that follows for one item and its step from what happened to it."""
 
     item: Item
-    decision: Decision
     events: list[Event]
     again: ItemAgain | None = None
     """The item as it goes back to the queue. None if the item has ended."""
@@ -100,6 +99,12 @@ class Transition(msgspec.Struct, gc=False):
     """The item kills every worker that runs it: its workers are not to blame."""
     abandoned_child: int | None = None
     """The child that the item no longer waits for."""
+
+
+class Transition(Consequences, kw_only=True, gc=False):
+    """The consequences of one ended attempt, with the decision on it."""
+
+    decision: Decision
 
 
 def transition(
@@ -123,7 +128,7 @@ def transition(
     controls = _controls(ended, fan_out, rules, execution_open=execution_open)
     decision, failure, polled = _decide(action, ended, controls, now, roll)
     undone = polled is not None and not polled.done and failure is None
-    made = Transition(item, decision, [], run=_run(ended, action, failure))
+    made = Transition(item, [], decision=decision, run=_run(ended, action, failure))
     if ended.how not in _WITHOUT_ATTEMPT:
         own = decision_record(decision) if decision.verdict in ("complete", "stop") else None
         made.events.append(outcome_event(ended, decision, failure, own, now, undone=undone))
@@ -161,7 +166,7 @@ def _first_success(
     """Makes the transition of the most frequent outcome. Its decision is always the same."""
     item, record = ended.item, decision_record(SUCCESS_AT_ONCE)
     outcome_logged = outcome_event(ended, SUCCESS_AT_ONCE, None, record, now, undone=False)
-    made = Transition(item, SUCCESS_AT_ONCE, [outcome_logged], run=_run(ended, action, None))
+    made = Transition(item, [outcome_logged], decision=SUCCESS_AT_ONCE, run=_run(ended, action, None))
     _complete(made, plan, fan_out, ended.outcome.result)
     return made
 
@@ -232,7 +237,7 @@ def _complete(made: Transition, plan: Plan, fan_out: FanOutCounters | None, resu
         return
     if fan_out is not None:
         made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
-        made.item_result = _item_result(plan, item, result, None)
+        made.item_result = item_result(plan, item, result, None)
         return
     check("step", STEP_OF[item.state], "completed")
     made.events.append(step_completed_event(item))
@@ -280,6 +285,7 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOutCounters | None, failure:
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
     known = (decision, item.attempt, decision.reason, failure.as_dict())
+    more = {"decision": decision, "item_id": item.id}
     if item.compensates:
         undone = failed_data(TerminalData, *known, decision=decision)
         made.events.append(item_event(CompensationFailed, item, undone, attempt=item.attempt))
@@ -287,14 +293,14 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOutCounters | None, failure:
     failed = brief(failure, item.attempt)
     if fan_out is not None:
         tolerated = fan_out.failed < fan_out.tolerated
-        ended = failed_data(ItemFailedData, *known, decision=decision, tolerated=tolerated)
+        ended = failed_data(ItemFailedData, *known, **more, tolerated=tolerated)
         made.events.append(item_event(ItemFailed, item, ended, attempt=item.attempt))
-        made.item_result = _item_result(plan, item, None, failed)
+        made.item_result = item_result(plan, item, None, failed)
         return
     check("step", STEP_OF[item.state], "failed")
     on_failure = plan.steps[item.step].step.on_failure
     action = on_failure.action if on_failure is not None else UNSET
-    data = failed_data(StepFailedData, *known, decision=decision, on_failure=action)
+    data = failed_data(StepFailedData, *known, **more, on_failure=action)
     made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
 
@@ -321,14 +327,16 @@ def _stop(
         if failed is None:
             made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
         else:
-            over = failed_data(ItemFailedData, made.decision, item.attempt, "the step is over", failed)
+            of_item = (made.decision, item.attempt, "the step is over", failed)
+            over = failed_data(ItemFailedData, *of_item, item_id=item.id)
             made.events.append(item_event(ItemFailed, item, over, attempt=item.attempt))
-        made.item_result = _item_result(plan, item, outcome.result, failed)
+        made.item_result = item_result(plan, item, outcome.result, failed)
         return
     if failed is None:
         made.events.append(step_completed_event(item))
     else:
-        data = failed_data(StepFailedData, made.decision, item.attempt, "the execution is over", failed)
+        of_step = (made.decision, item.attempt, "the execution is over", failed)
+        data = failed_data(StepFailedData, *of_step, item_id=item.id)
         made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     if not plan.single:
         state = "completed" if failed is None else "failed"
@@ -337,7 +345,8 @@ def _stop(
         made.recorded_step = StepRow(item.execution_id, item.step, state, 0, item.attempt, result, failed)
 
 
-def _item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | None) -> ItemResult:
+def item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | None) -> ItemResult:
+    """Makes the row of the end of an item of a fan-out."""
     return ItemResult(
         item_id=item.id,
         execution_id=item.execution_id,

@@ -80,7 +80,10 @@ class ExecutionResumed(Event, tag="execution_resumed"):
 
 
 class ExecutionReopened(Event, tag="execution_reopened"):
-    pass
+    when = (
+        "an operator started ended steps again: a failed execution runs again, an open one goes on with them"
+    )
+    data: of.ReopenedData
 
 
 class ExecutionCompensating(Event, tag="execution_compensating"):
@@ -209,7 +212,7 @@ class RetryReleased(AttemptEvent, tag="retry_released"):
 
 
 class RetryRescheduled(AttemptEvent, tag="retry_rescheduled"):
-    when = "an operator asked for the retry now"
+    when = "an operator asked for the retry now, started an ended item again, reset it, or gave it another policy"
     data: of.RescheduledData
 
 
