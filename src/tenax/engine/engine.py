@@ -269,19 +269,17 @@ class Engine:
             self.context, execution_id, item_id, attempt, receipt, outcome, step=step, item=item
         )
 
-    async def retry(
-        self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
+    async def run_anew(
+        self,
+        execution_id: int,
+        *,
+        actor: str,
+        reason: str | None = None,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the API
     ) -> RetryAnswer:
-        """Retries waiting steps now, or starts a finished execution again as a new one."""
-        if await manual_retry.is_execution_open(self.context, execution_id):
-            if from_failed:
-                raise UsageError(
-                    f"execution {execution_id} is still open: `--from-failed` is for a finished one"
-                )
-            steps = await manual_retry.retry_now(self.context, execution_id, actor=actor, reason=reason)
-            return RetryAnswer(id=execution_id, created=False, steps=steps)
-        start = await manual_retry.retry_anew(
-            self.context, execution_id, actor=actor, reason=reason, from_failed=from_failed
+        """Starts a finished execution again as a new one. `input` replaces inputs of the same name."""
+        start = await manual_retry.run_anew(
+            self.context, execution_id, actor=actor, reason=reason, changed=input or {}
         )
         [submitted] = await self._submit([start])
         return RetryAnswer(id=submitted.id, created=True, retry_of=execution_id)

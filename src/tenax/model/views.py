@@ -189,11 +189,17 @@ class ApprovalAnswer(View):
 
 
 class RetryAnswer(View):
-    """Answers a retry: with the `steps` whose waiting retries now run, or with the new execution of a finished one (`retry_of`)."""
+    """Answers a retry: with the `steps` that run now, or with the new execution of a finished one (`retry_of`)."""
 
     id: int
     created: bool
+    status: ExecutionStatus | None = None
+    """The state of the execution afterwards, if it is not a new one."""
     steps: list[str] | None = None
+    items: int | None = None
+    """The number of work items that run now."""
+    reopened: list[int] | None = None
+    """The executions that run again because of it, the root first."""
     retry_of: int | None = None
 
 

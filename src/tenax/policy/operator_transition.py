@@ -36,7 +36,7 @@ from tenax.model.json_text import encode
 from tenax.model.policy import Policy
 from tenax.policy.operator_actions import ON_ITEM, ItemAction
 from tenax.policy.outcome_events import Item, brief, item_event
-from tenax.policy.plan import Plan, PlannedAction
+from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.retry.backoff import plan_delay
 from tenax.policy.retry.ledger import reset_ledger
@@ -90,7 +90,7 @@ def operate(
     """Returns everything that follows for an item from an operator's word, which must be legal in its state."""
     assert item.state in ON_ITEM[word.action], f"{word.action} of an item that is {item.state}"
     made = OperatorTransition(item, [], operated=item)
-    action = plan.action(item.step, compensates=item.compensates)
+    action = action_of(plan, item.step, compensates=item.compensates, policy=item.policy)
     match word.action:
         case "retry":
             _go_on(made, action, word, item, at=now)

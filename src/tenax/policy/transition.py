@@ -35,7 +35,7 @@ from tenax.policy.outcome_events import (
     step_completed_event,
     wait_event,
 )
-from tenax.policy.plan import Plan, PlannedAction
+from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.retry.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.retry.poison import is_poison, is_suspect
@@ -122,7 +122,7 @@ def transition(
     `execution_open` tells whether the execution still goes on with this item. `roll` is one random number in [0, 1).
     """
     item = ended.item
-    action = plan.action(item.step, compensates=item.compensates)
+    action = action_of(plan, item.step, compensates=item.compensates, policy=item.policy)
     if execution_open and _is_first_success(ended, action, fan_out):
         return _first_success(plan, ended, action, fan_out, now)
     controls = _controls(ended, fan_out, rules, execution_open=execution_open)

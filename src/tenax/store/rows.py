@@ -77,6 +77,8 @@ class ItemRow(msgspec.Struct, gc=False):
     """It has a slot of its fan-out, or needs none."""
     action_limit: str | None
     key_limit: str | None
+    policy: str | None
+    """The retry policy that an operator gave it."""
 
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
@@ -169,6 +171,8 @@ class LeasedItem(msgspec.Struct, gc=False):
     vary: str | None
     lane: int
     ledger: str | None
+    policy: str | None
+    """The retry policy that an operator gave it."""
     created: float
     """Unix time at which it was first queued."""
     worker: str

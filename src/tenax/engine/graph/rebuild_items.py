@@ -133,6 +133,7 @@ def lost_item(
         suspect=is_suspect(ledger, settings.poison_after),
         id=state.item_id,
         started_at=_started_now(state, now),
+        policy=state.policy,
         last_error=None if state.last_error is None else state.last_error[:ERROR_SHOWN],
     )
 

@@ -22,6 +22,7 @@ from tenax.engine.operate import family
 from tenax.engine.operate.operator_action import OperatorAction, check_action
 from tenax.engine.operate.reopen import How, ReopenRequest, reopen
 from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
+from tenax.engine.operate.rescheduled_policy import rescheduled_policy
 from tenax.engine.operate.targets import (
     check_execution,
     check_place,
@@ -36,8 +37,9 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction as OperatorActed
 from tenax.model.json_text import decode
+from tenax.model.policy import Policy
 from tenax.model.views import ActionAnswer, ExecutionStatus
-from tenax.policy.operator_actions import EXECUTION_ACTIONS
+from tenax.policy.operator_actions import EXECUTION_ACTIONS, ItemAction
 from tenax.policy.operator_transition import OperatorTransition, Word, operate
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
@@ -51,6 +53,7 @@ from tenax.store.tables.reopening import (
     find_line,
     lock_operated_items,
     restart_clocks,
+    set_policies,
 )
 from tenax.store.tables.steps import StepKey, ended_steps
 
@@ -203,20 +206,27 @@ class _ItemActions:
         """Passes the items through the transition, and takes in what follows."""
         keys = {fan_out_key(item) for item in items if item.item_no is not None and not item.compensates}
         self.fan_outs = await load_fan_outs(self.tx, sorted(keys)) if keys else {}
-        word = Word(self.asked.action, self.actor, self.asked.reason, self.asked.result)  # type: ignore[arg-type]
+        word = Word(cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result)
         clocks: list[int] = []
+        policies: dict[int, Policy] = {}
         time_slice = TimeSlice()
         for item in items:
             if time_slice.is_over:
                 await time_slice.give_way()
             fan_out = None if item.compensates else self.fan_outs.get(fan_out_key(item))
+            if self.asked.policy is not None:
+                word = word._replace(policy=rescheduled_policy(self.plan, item, self.asked.policy))
             made = operate(
                 self.plan, item, word, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
             )
             self._take(made, fan_out)
             clocks += [item.id] if made.restarts_clock else []
+            if made.policy is not None:
+                policies[item.id] = made.policy
         if clocks:
             await restart_clocks(self.tx, clocks, self.journal.now)
+        if policies:
+            await set_policies(self.tx, list(policies), list(policies.values()))
 
     def _take(self, made: OperatorTransition, fan_out: FanOutRow | None) -> None:
         item, journal = made.item, self.journal

@@ -92,7 +92,6 @@ class OperatorData(EventData):
         Annotated[int, Meta(description="the execution it was done to, where this one went along")]
         | UnsetType
     ) = UNSET
-    workflow: str | UnsetType = UNSET
 
 
 class ReopenedData(EventData):

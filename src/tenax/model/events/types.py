@@ -304,7 +304,7 @@ class BudgetExceeded(Event, tag="budget_exceeded"):
 
 class OperatorAction(Event, tag="operator_action"):
     when = (
-        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, "
+        "a person did something: cancel, retry_now, retry, reset, resolve, complete, fail, reschedule, pause, resume, approve, reject; or, belonging to no execution, worker_pause, "
         "worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), worker_release, queue_limit"
     )
     step: str | UnsetType = UNSET

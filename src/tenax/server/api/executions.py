@@ -15,7 +15,6 @@ from tenax.model.views import (
     ExecutionStatus,
     ExecutionSummary,
     Explanation,
-    RetryAnswer,
     SignalAnswer,
     Tree,
 )
@@ -33,8 +32,6 @@ from tenax.server.schema.parameters import (
     refuse_unknown_parameters,
 )
 from tenax.server.schema.responses import (
-    CancelAnswer,
-    PauseAnswer,
     answer_execution,
     answer_list,
     answer_many,
@@ -141,30 +138,6 @@ async def explain(
     return answer_many(list(found))
 
 
-@router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))
-async def cancel(request: Request, execution_id: ExecutionId) -> Response:
-    """Ends an execution: what waits ends at once, what runs is revoked."""
-    body = await read_body(request, bodies.REASON, empty=b"{}")
-    changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
-    return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
-
-
-@router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.REASON, optional=True))
-async def pause(request: Request, execution_id: ExecutionId) -> Response:
-    """Nothing of an execution or of its children starts any more; what runs may finish."""
-    body = await read_body(request, bodies.REASON, empty=b"{}")
-    changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
-    return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
-
-
-@router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.REASON, optional=True))
-async def resume(request: Request, execution_id: ExecutionId) -> Response:
-    """A paused execution, and its children, go on."""
-    body = await read_body(request, bodies.REASON, empty=b"{}")
-    changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
-    return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
-
-
 @router.post("/{execution_id}/signals", **described(SignalAnswer, body=bodies.SIGNAL))
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
     """A signal for the step that waits for it, now or later. With a `key` that is known it is the earlier one."""
@@ -179,13 +152,3 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
 async def tree(request: Request, execution_id: ExecutionId) -> Response:
     """An execution with its children, and theirs."""
     return answer_view(await engine(request).tree(execution_id))
-
-
-@router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
-async def retry(request: Request, execution_id: ExecutionId) -> Response:
-    """What waits for a retry runs now; a finished execution is run again as a new one, linked to it."""
-    body = await read_body(request, bodies.RETRY, empty=b"{}")
-    done = await engine(request).retry(
-        execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
-    )
-    return answer_view(done)

@@ -93,11 +93,31 @@ class Workflow(ByPeople, frozen=True):
     files: Files = msgspec.field(default_factory=dict)
 
 
-class Retry(ByPeople, frozen=True):
-    """Runs again what waits or has ended. `from_failed`: of a finished execution, the steps that succeeded stay done."""
+class Operation(ByPeople, frozen=True):
+    """An action on an execution, on one of its steps, or on one item of a fan-out."""
 
-    from_failed: bool = False
+    step: Name | None = None
+    item: Item | None = None
     reason: Text | None = None
+
+
+class Retry(Operation, frozen=True):
+    """Runs again what waits or has failed. `new`: a finished execution runs again as a new one, with these inputs changed."""
+
+    new: bool = False
+    input: dict[str, Any] | None = None
+
+
+class Completion(Operation, frozen=True, kw_only=True):
+    """The result that a step, or an item of a fan-out, is to have."""
+
+    result: Any
+
+
+class Rescheduling(Operation, frozen=True, kw_only=True):
+    """The fields of the retry policy that change for what waits."""
+
+    policy: dict[str, Any]
 
 
 class Limits(ByPeople, frozen=True):
@@ -133,6 +153,9 @@ APPROVAL = Body(Approval)
 SIGNAL = Body(Signal)
 WORKFLOW = Body(Workflow)
 RETRY = Body(Retry)
+OPERATION = Body(Operation)
+COMPLETION = Body(Completion)
+RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 _ANYTHING: Any = Any

@@ -70,11 +70,6 @@ async def reopen_fan_out(
     return None if row is None else FanOutRow(*row)
 
 
-async def copy_item_results(tx: Connection, execution_id: int, source: int, steps: Sequence[str]) -> None:
-    """Copies results of items to an execution from the one that it retries."""
-    await tx.execute(sql("copy_item_results"), execution_id, source, steps)
-
-
 async def end_unstarted_items(
     tx: Connection, executions: Sequence[int], steps: Sequence[str] | None = None
 ) -> list[tuple[int, str, bool, int | None, int | None]]:
@@ -187,6 +182,8 @@ class LostItem:
     """Its former id, if the log has it."""
     started_at: datetime | None = None
     """When its current attempt began, if that is now."""
+    policy: dict[str, Any] | None = None
+    """The retry policy that an operator gave it."""
     last_error: str | None = None
 
 
@@ -256,6 +253,7 @@ async def restore_items(
         "item_suspect": [one.suspect for one in lost],
         "item_id": [one.id for one in lost],
         "item_started_at": [one.started_at for one in lost],
+        "item_policy": [encoded(one.policy) for one in lost],
         "item_last_error": [one.last_error for one in lost],
     }
     text, arguments = named("restore_items").fill(values)

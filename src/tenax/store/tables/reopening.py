@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from tenax.model.json_text import encode
+from tenax.model.policy import Policy
 from tenax.store.connect import Connection
 from tenax.store.rows import OperatedItem
 from tenax.store.statements import sql
@@ -55,6 +57,12 @@ async def adopt_child(tx: Connection, child: int, attempt: int) -> None:
 async def delete_items(tx: Connection, items: Sequence[int]) -> None:
     """Deletes ended items before anything looks for items that wait. Their results must be written before."""
     await tx.execute(sql("delete_items"), items)
+
+
+async def set_policies(tx: Connection, items: Sequence[int], policies: Sequence[Policy]) -> None:
+    """Gives each item a retry policy of its own."""
+    bodies = [encode(policy.as_dict()) for policy in policies]
+    await tx.execute(sql("set_policies"), items, bodies)
 
 
 async def restart_clocks(tx: Connection, items: Sequence[int], now: datetime) -> None:
