@@ -14,7 +14,6 @@ from tenax.engine.external.server_steps import MOST_SLOW_OF_ONE
 from tenax.engine.graph.start_steps import LONGEST_PLAIN_KEY, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
 from tenax.engine.lease.large_inputs import MAX_ANSWER
-from tenax.engine.operate.manual_retry import CARRIED_TOGETHER
 from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
 from tenax.model import json_text
 from tenax.model.attempt import bounded
@@ -119,7 +118,6 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("bytes that one rendering gives", "max_rendered", "as beyond the work"),
         Limit("result of a step that an expression reads", "max_rendered", "it is not loaded; as beyond the work"),
         Limit("results that one view of an execution or page of items shows, and evidence of failures that a view shows", "max_rendered", "a marker is in their places"),
-        Limit("results that `retry --from-failed` takes over, together", f"{CARRIED_TOGETHER} times `max_rendered`", "409"),
         Limit("rendered inputs in the answer to one lease request, and one further item", _size(MAX_ANSWER), "the other items go back to the queue, uncounted"),
         Limit("one text that an expression builds", _count(TEXT_LIMIT, "characters"), "as beyond the work"),
         Limit("a key of `concurrency`", _count(LONGEST_PLAIN_KEY, "characters"), "it is known by its hash"),

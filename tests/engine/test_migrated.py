@@ -136,7 +136,7 @@ async def test_all_of_it_goes_on_to_its_end(hand):
     await hand.engine.callback(*map(int, path[3:6]), path[6], Outcome("succeeded", "called"))
     await hand.engine.signal(EXECUTIONS["signal"], "go", actor="me", data=5)
     await hand.engine.decide_approval(EXECUTIONS["approval"], "s", approved=True, actor="me")
-    await hand.engine.retry(EXECUTIONS["held"], actor="me")
+    await hand.retry(EXECUTIONS["held"])
     await hand.engine.resume(EXECUTIONS["paused"], actor="me")
     assert (await rows(hand))["paused", "s", None]["expires_at"] is not None, (
         "its time in the queue runs again"

@@ -54,7 +54,7 @@ BODIES: dict[str, tuple[Body[Any], Any]] = {
     "/v1/executions/batch": (bodies.BATCH_OF_SUBMISSIONS, {"submissions": [SUBMISSION, {"workflow": "x"}]}),
     "/v1/executions/1/signals": (bodies.SIGNAL, {"name": "go", "data": {"a": [1.5]}, "key": "k"}),
     "/v1/executions/1/cancel": (bodies.REASON, {"reason": "why"}),
-    "/v1/executions/1/retry": (bodies.RETRY, {"reason": "why", "from_failed": True}),
+    "/v1/executions/1/retry": (bodies.RETRY, {"reason": "why", "new": True}),
     "/v1/workflows": (bodies.WORKFLOW, {"source": SOURCE, "filename": "w.yaml", "files": {"a": "b"}}),
     "/v1/worker/register": (
         bodies.REGISTRATION,

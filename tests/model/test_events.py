@@ -101,7 +101,7 @@ def test_a_failure_has_every_fact_that_a_worker_can_report():
 
 def test_the_sets_of_types_are_made_from_the_declarations():
     assert set(EVENT_TYPES) == set(TYPES)
-    assert {"execution_reopened", "budget_exceeded"} == RESERVED
+    assert {"budget_exceeded"} == RESERVED
     assert {"action_error", "lease_expired", "queue_expired"} < ATTEMPT_ENDS
     assert all(kind.when or name in RESERVED for name, kind in TYPES.items())
 

@@ -268,5 +268,5 @@ def test_a_child_that_nobody_waits_for_any_more_is_named():
 
 
 def test_a_transition_that_the_table_does_not_have_is_refused():
-    with pytest.raises(IllegalTransition, match="item: waiting -> succeeded"):
-        made(GOOD, of=item(state="waiting"))
+    with pytest.raises(IllegalTransition, match="item: cancelled -> succeeded"):
+        made(GOOD, of=item(state="cancelled"))

@@ -93,8 +93,12 @@ def client(api):
         ),
         (lambda c: c.cancel(5, reason="why"), ("POST", "/v1/executions/5/cancel", {"reason": "why"})),
         (
-            lambda c: c.retry(5, from_failed=True),
-            ("POST", "/v1/executions/5/retry", {"from_failed": True, "reason": None}),
+            lambda c: c.retry(5, new=True),
+            (
+                "POST",
+                "/v1/executions/5/retry",
+                {"step": None, "item": None, "new": True, "input": None, "reason": None},
+            ),
         ),
         (lambda c: c.explain(5, item=0), ("GET", "/v1/executions/5/explain?item=0", None)),
         (lambda c: c.pause(5, reason="why"), ("POST", "/v1/executions/5/pause", {"reason": "why"})),

@@ -426,7 +426,7 @@ def _(target: Target) -> str:
     assert target.report(target.lease(id_), {"status": "succeeded", "result": {}}) == "applied"
     assert target.end_of(id_) == "failed invalid"
     _look_at(target, id_)
-    return target.post(f"/v1/executions/{id_}/retry", {"from_failed": True})
+    return target.post(f"/v1/executions/{id_}/retry", {"new": True})
 
 
 @attack("definition", "5,000 steps that cannot start, and 5,000 behind all of them", "failed invalid")
@@ -713,7 +713,7 @@ def _(target: Target) -> str:
     for verb in ("pause", "resume", "cancel"):
         assert target.post(f"/v1/executions/{id_}/{verb}", {}) == "200"
     _look_at(target, id_)
-    return target.post(f"/v1/executions/{id_}/retry", {"from_failed": True})
+    return target.post(f"/v1/executions/{id_}/retry", {"new": True})
 
 
 @attack("view", "100,000 items of a fan-out, given by an input of 1 MB", "200")

@@ -14,7 +14,9 @@ from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
 from tenax.engine.graph.fan_out import fill_slots
+from tenax.engine.operate.operator_action import OperatorAction
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.views import ActionAnswer
 from tenax.model.wire import (
     PROTOCOL,
     Assignment,
@@ -91,6 +93,14 @@ class Hand:
     async def fail(self, assignment: Assignment, **facts: Any) -> Any:
         facts = facts or {"status_code": 503, "message": "503 Service Unavailable"}
         return await self.report(assignment, Outcome("failed", facts=Facts(**facts)))
+
+    async def act(self, execution_id: int, action: str, **more: Any) -> ActionAnswer:
+        """Carries out an operator's action."""
+        asked = OperatorAction(action, **{"has_result": "result" in more, **more})
+        return await self.engine.act(execution_id, asked, actor="ann")
+
+    async def retry(self, execution_id: int, **more: Any) -> ActionAnswer:
+        return await self.act(execution_id, "retry", **more)
 
     async def hand_back(
         self, *assignments: Assignment, reason: str = "draining", detail: str | None = None

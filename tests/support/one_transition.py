@@ -34,7 +34,7 @@ def item(**more: Any) -> ItemRow:
         "id": 7, "execution_id": 5, "plan_id": 1, "step": "a", "item_no": None, "attempt": 1, "max_attempts": 3, "ledger": None,
         "created_at": NOW - timedelta(seconds=30), "worker": "w1", "started_at": NOW - timedelta(seconds=2), "state": "leased",
         "lease_token": "t1", "refused_by": None, "runtime": "python",
-        "compensates": False, "awaiting": None, "child": None, "placed": True, "action_limit": None, "key_limit": None,
+        "compensates": False, "awaiting": None, "child": None, "placed": True, "action_limit": None, "key_limit": None, "policy": None,
     }  # fmt: skip
     return ItemRow(**{**known, **more})
 

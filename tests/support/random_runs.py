@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections import Counter
 
 from support.hand import Hand
-from tenax.errors import Conflict
+from tenax.engine.operate.operator_action import OperatorAction
+from tenax.errors import Conflict, UsageError
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Release
 
@@ -60,18 +62,28 @@ workflow:
 """
 
 
+def without_undo(source: str) -> str:
+    """The same workflow without compensations: it can be opened again after it has failed."""
+    return source.replace(f", {UNDO}", "").replace(f"    {UNDO}\n", "")
+
+
 class Night:
-    def __init__(self, hand: Hand, seed: int) -> None:
+    source = PARENT
+
+    def __init__(self, hand: Hand, seed: int, *, operators: int = 0) -> None:
         self.hand = hand
         self.dice = random.Random(seed)
         self.held: list[Assignment] = []
         self.calls: list[Assignment] = []
+        self.operators = [self.operate] * operators
+        """How often operators act, beside the moves of all others."""
+        self.acted: Counter[str] = Counter()
         hand.engine.context.roll = self.dice.random
 
     async def play(self, moves: int) -> None:
         there_are = [self.lease, self.lease, self.report, self.report, self.report, self.call_back, self.call_back,
                      self.signal, self.approve, self.submit, self.beat, self.beat, self.freeze, self.hand_back,
-                     self.cancel, self.pause, self.resume, self.resume, self.restart]  # fmt: skip
+                     self.cancel, self.pause, self.resume, self.resume, self.restart, *self.operators]  # fmt: skip
         for _ in range(moves):
             await self.dice.choice(there_are)()
             await self.hand.pass_time(self.dice.choice([0, 0, 0.5, 2, 7]))
@@ -79,7 +91,7 @@ class Night:
 
     async def submit(self) -> None:
         if self.dice.random() < 0.4:
-            await self.hand.submit(PARENT)
+            await self.hand.submit(self.source)
 
     async def lease(self) -> None:
         got = await self.hand.lease(self.dice.choice(["w1", "w2"]), slots=self.dice.randint(1, 4))
@@ -153,6 +165,27 @@ class Night:
     async def resume(self) -> None:
         for id_ in await self.some("paused"):
             await self.hand.engine.resume(id_, actor="dice")
+
+    async def operate(self) -> None:
+        """An operator acts on something, which may be illegal just now."""
+        found = await self.hand.engine.list(states=["running", "failed", "paused"], limit=500)
+        if not found:
+            return
+        one = self.dice.choice(found)
+        steps = (await self.hand.engine.get(one.id)).steps
+        action = self.dice.choice(["retry", "retry", "reset", "resolve", "complete", "fail"])
+        step = None if action == "retry" and self.dice.random() < 0.5 else self.dice.choice(sorted(steps))
+        counts = steps[step].items if step is not None else None
+        item = self.dice.randrange(counts["total"]) if counts and self.dice.random() < 0.5 else None
+        asked = OperatorAction(
+            action, step, item, reason="the dice say so", result=7 if action == "complete" else None,
+            has_result=action == "complete",
+        )  # fmt: skip
+        try:
+            await self.hand.engine.act(one.id, asked, actor="dice")
+            self.acted[action] += 1
+        except (Conflict, UsageError):
+            self.acted["refused"] += 1
 
     async def restart(self) -> None:
         self.hand = await self.hand.restarted()

@@ -69,9 +69,19 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("cancel", "executions.control:cancel", _EXECUTIONS, "End an execution."),
     (
         "retry",
-        "executions.control:retry",
+        "executions.actions:retry",
         _EXECUTIONS,
-        "Run waiting retries now, or run a finished execution again.",
+        "Run waiting retries now, or a failed execution again.",
+    ),
+    ("reset", "executions.actions:reset", _EXECUTIONS, "Count attempts from 0 again."),
+    ("resolve", "executions.actions:resolve", _EXECUTIONS, "Mark a step as done by hand."),
+    ("complete", "executions.actions:complete", _EXECUTIONS, "Complete a step with a result."),
+    ("fail", "executions.actions:fail", _EXECUTIONS, "Fail a step without a retry."),
+    (
+        "reschedule",
+        "executions.actions:reschedule",
+        _EXECUTIONS,
+        "Give waiting retries another policy.",
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
     (

@@ -15,6 +15,8 @@ from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import OWN_KEYS, Start
 from tenax.engine.operate import family, manual_retry, queues
+from tenax.engine.operate.act import act
+from tenax.engine.operate.operator_action import OperatorAction
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
@@ -31,6 +33,7 @@ from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
 from tenax.model.views import (
+    ActionAnswer,
     ApprovalAnswer,
     ExecutionSummary,
     Explanation,
@@ -253,6 +256,10 @@ class Engine:
     async def resume(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
         return await family.resume(self.context, execution_id, actor=actor, reason=reason)
 
+    async def act(self, execution_id: int, asked: OperatorAction, *, actor: str) -> ActionAnswer:
+        """Carries out an operator's action on an execution, a step or a work item."""
+        return await act(self.context, execution_id, asked, actor=actor)
+
     async def signal(
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
     ) -> SignalAnswer:
@@ -289,19 +296,17 @@ class Engine:
             self.context, execution_id, item_id, attempt, receipt, outcome, step=step, item=item
         )
 
-    async def retry(
-        self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
+    async def run_anew(
+        self,
+        execution_id: int,
+        *,
+        actor: str,
+        reason: str | None = None,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the API
     ) -> RetryAnswer:
-        """Retries waiting steps now, or starts a finished execution again as a new one."""
-        if await manual_retry.is_execution_open(self.context, execution_id):
-            if from_failed:
-                raise UsageError(
-                    f"execution {execution_id} is still open: `--from-failed` is for a finished one"
-                )
-            steps = await manual_retry.retry_now(self.context, execution_id, actor=actor, reason=reason)
-            return RetryAnswer(id=execution_id, created=False, steps=steps)
-        start = await manual_retry.retry_anew(
-            self.context, execution_id, actor=actor, reason=reason, from_failed=from_failed
+        """Starts a finished execution again as a new one. `input` replaces inputs of the same name."""
+        start = await manual_retry.run_anew(
+            self.context, execution_id, actor=actor, reason=reason, changed=input or {}
         )
         [submitted] = await self._submit([start])
         return RetryAnswer(id=submitted.id, created=True, retry_of=execution_id)

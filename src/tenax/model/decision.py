@@ -51,6 +51,10 @@ class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
     """The number of successes for which `until` did not hold yet."""
     lost_by: tuple[str, ...] = ()
     """The different workers that lost their lease on the item, in order."""
+    granted: int = 0
+    """The number of attempts that operators granted beyond the limit."""
+    reopened: int = 0
+    """The number of times that an operator started the item again after its end."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the three main counts, and the other fields that differ from their default."""

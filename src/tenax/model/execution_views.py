@@ -162,6 +162,8 @@ class Execution(View):
     key: str | None
     retry_of: int | None
     original_execution: int | None
+    retried_by: list[int]
+    """The executions that were made from this one, each a run of all of it."""
     parent: Parent | None
     compensation: Compensation | None
     """The state of the compensations of an execution that failed. None if there is nothing to undo."""

@@ -195,12 +195,35 @@ class ApprovalAnswer(View):
 
 
 class RetryAnswer(View):
-    """Answers a retry: with the `steps` whose waiting retries now run, or with the new execution of a finished one (`retry_of`)."""
+    """Answers a retry: with the `steps` that run now, or with the new execution of a finished one (`retry_of`)."""
 
     id: int
     created: bool
+    status: ExecutionStatus | None = None
+    """The state of the execution afterwards, if it is not a new one."""
     steps: list[str] | None = None
+    items: int | None = None
+    """The number of work items that run now."""
+    reopened: list[int] | None = None
+    """The executions that run again because of it, the root first."""
     retry_of: int | None = None
+
+
+class ActionAnswer(View):
+    """Answers an operator's action: what it was done to, and the executions that it opened again."""
+
+    id: int
+    action: str
+    status: ExecutionStatus
+    """The state of the execution afterwards."""
+    changed: bool
+    """False if the execution was in this state already."""
+    steps: list[str]
+    """The steps concerned. Empty for an action on the whole execution."""
+    items: int
+    """The number of work items concerned."""
+    reopened: list[int]
+    """The executions that run again because of it, the root first."""
 
 
 class StoredWorkflow(View):

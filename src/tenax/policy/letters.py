@@ -24,9 +24,9 @@ QUARANTINE = "poison"
 
 
 def has_letter(ledger: Ledger, state: str) -> bool:
-    """Returns whether a live item may have a dead letter: it is held, or was quarantined before. Only an item that has
-    cost a worker its lease can have been quarantined."""
-    return state == "held" or bool(ledger.lost_by)
+    """Returns whether a live item may have a dead letter: it is held, it was quarantined before, or an operator has
+    started it again. Only an item that has cost a worker its lease can have been quarantined."""
+    return state == "held" or bool(ledger.lost_by) or ledger.reopened > 0
 
 
 def may_have_letter(ledger: str | None, state: str) -> bool:
@@ -88,14 +88,9 @@ def redrive_refusal(letter: DeadLetter, execution_status: str, item_state: str |
     if execution_status == "completed":
         why = "the step tolerated the failure" if letter.tolerated else "it went on without the item"
         return f"execution {letter.execution_id} has completed ({why}): the letter can only be discarded"
-    if item_state is None:
-        return _ended_refusal(letter.execution_id, execution_status)
+    anew = f"run all of it again as a new one (tenax retry {letter.execution_id} --new), or discard the letter"
+    if execution_status == "cancelled":
+        return f"execution {letter.execution_id} is cancelled: {anew}"
+    if letter.compensation and item_state is None:
+        return f"execution {letter.execution_id} has failed, and its compensation has ended: {anew}"
     return None
-
-
-def _ended_refusal(execution_id: int, status: str) -> str:
-    """Returns why an item that has ended cannot be started again in its execution."""
-    if status in ("running", "paused"):
-        return f"its item has ended, and execution {execution_id} goes on without it: the letter can only be discarded"
-    again = f"run it again as a new one (tenax retry {execution_id})"
-    return f"its item has ended, and execution {execution_id} is {status}: {again}, or discard the letter"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from tenax.model.definition.vary import merge_override
@@ -140,6 +141,17 @@ class Plan:
 
     def policy_bodies(self) -> dict[str, dict[str, Any]]:
         return {action.policy_hash: action.policy.policy.as_dict() for action in self.actions.values()}
+
+
+def action_of(plan: Plan, step: str, *, compensates: bool, policy: str | None) -> PlannedAction:
+    """Returns the action of an item. `policy` is the one that an operator gave it."""
+    action = plan.action(step, compensates=compensates)
+    return action if policy is None else replace(action, policy=_own_policy(policy))
+
+
+@lru_cache(maxsize=1024)
+def _own_policy(text: str) -> CompiledPolicy:
+    return compile_policy(Policy.from_dict(json.loads(text)))
 
 
 def _actions(steps: Mapping[str, PlannedStep]) -> dict[str, PlannedAction]:

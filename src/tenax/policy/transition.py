@@ -35,7 +35,7 @@ from tenax.policy.outcome_events import (
     step_completed_event,
     wait_event,
 )
-from tenax.policy.plan import Plan, PlannedAction
+from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.retry.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.retry.poison import is_poison, is_suspect
@@ -78,11 +78,10 @@ class FanOutCounters(Protocol):
     def parallelism(self) -> int | None: ...
 
 
-class Transition(msgspec.Struct, gc=False):
-    """Holds the consequences of one ended attempt."""
+class Consequences(msgspec.Struct, gc=False):
+    """Holds everything that follows for one item and its step from what happened to it."""
 
     item: Item
-    decision: Decision
     events: list[Event]
     again: ItemAgain | None = None
     """The item as it returns to the queue. None if the item has ended."""
@@ -104,6 +103,12 @@ class Transition(msgspec.Struct, gc=False):
     """What becomes of the item's dead letter."""
 
 
+class Transition(Consequences, kw_only=True, gc=False):
+    """The consequences of one ended attempt, with the decision on it."""
+
+    decision: Decision
+
+
 def transition(
     plan: Plan,
     ended: EndedAttempt,
@@ -119,13 +124,13 @@ def transition(
     `execution_open` tells whether the execution still goes on with this item. `roll` is one random number in [0, 1).
     """
     item = ended.item
-    action = plan.action(item.step, compensates=item.compensates)
+    action = action_of(plan, item.step, compensates=item.compensates, policy=item.policy)
     if execution_open and _is_first_success(ended, action, fan_out):
         return _first_success(plan, ended, action, fan_out, now)
     controls = _controls(ended, fan_out, rules, execution_open=execution_open)
     decision, failure, polled = _decide(action, ended, controls, now, roll)
     undone = polled is not None and not polled.done and failure is None
-    made = Transition(item, decision, [], run=_run(ended, action, failure))
+    made = Transition(item, [], decision=decision, run=_run(ended, action, failure))
     if ended.how not in _WITHOUT_ATTEMPT:
         own = decision_record(decision) if decision.verdict in ("complete", "stop") else None
         made.events.append(outcome_event(ended, decision, failure, own, now, undone=undone))
@@ -171,7 +176,7 @@ def _first_success(
     """Makes the transition of the most frequent outcome. Its decision is always the same."""
     item, record = ended.item, decision_record(SUCCESS_AT_ONCE)
     outcome_logged = outcome_event(ended, SUCCESS_AT_ONCE, None, record, now, undone=False)
-    made = Transition(item, SUCCESS_AT_ONCE, [outcome_logged], run=_run(ended, action, None))
+    made = Transition(item, [outcome_logged], decision=SUCCESS_AT_ONCE, run=_run(ended, action, None))
     _complete(made, plan, fan_out, ended.outcome.result)
     return made
 
@@ -242,7 +247,7 @@ def _complete(made: Transition, plan: Plan, fan_out: FanOutCounters | None, resu
         return
     if fan_out is not None:
         made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
-        made.item_result = _item_result(plan, item, result, None)
+        made.item_result = item_result(plan, item, result, None)
         return
     check("step", STEP_OF[item.state], "completed")
     made.events.append(step_completed_event(item))
@@ -290,20 +295,21 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOutCounters | None, failure:
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
     known = (decision, item.attempt, decision.reason, failure.as_dict())
+    more = {"decision": decision, "item_id": item.id}
     if item.compensates:
         undone = failed_data(TerminalData, *known, decision=decision)
         made.events.append(item_event(CompensationFailed, item, undone, attempt=item.attempt))
         return
     failed = brief(failure, item.attempt)
     if fan_out is not None:
-        ended = failed_data(ItemFailedData, *known, decision=decision, tolerated=_is_tolerated(fan_out))
+        ended = failed_data(ItemFailedData, *known, **more, tolerated=_is_tolerated(fan_out))
         made.events.append(item_event(ItemFailed, item, ended, attempt=item.attempt))
-        made.item_result = _item_result(plan, item, None, failed)
+        made.item_result = item_result(plan, item, None, failed)
         return
     check("step", STEP_OF[item.state], "failed")
     on_failure = plan.steps[item.step].step.on_failure
     action = on_failure.action if on_failure is not None else UNSET
-    data = failed_data(StepFailedData, *known, decision=decision, on_failure=action)
+    data = failed_data(StepFailedData, *known, **more, on_failure=action)
     made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
 
@@ -330,14 +336,16 @@ def _stop(
         if failed is None:
             made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
         else:
-            over = failed_data(ItemFailedData, made.decision, item.attempt, "the step is over", failed)
+            of_item = (made.decision, item.attempt, "the step is over", failed)
+            over = failed_data(ItemFailedData, *of_item, item_id=item.id)
             made.events.append(item_event(ItemFailed, item, over, attempt=item.attempt))
-        made.item_result = _item_result(plan, item, outcome.result, failed)
+        made.item_result = item_result(plan, item, outcome.result, failed)
         return
     if failed is None:
         made.events.append(step_completed_event(item))
     else:
-        data = failed_data(StepFailedData, made.decision, item.attempt, "the execution is over", failed)
+        of_step = (made.decision, item.attempt, "the execution is over", failed)
+        data = failed_data(StepFailedData, *of_step, item_id=item.id)
         made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     if not plan.single:
         state = "completed" if failed is None else "failed"
@@ -355,7 +363,8 @@ def _has_succeeded(ended: EndedAttempt, failure: Failure | None, *, undone: bool
     return failure is None and not undone and ended.outcome.status == "succeeded"
 
 
-def _item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | None) -> ItemResult:
+def item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | None) -> ItemResult:
+    """Makes the row of the end of an item of a fan-out."""
     return ItemResult(
         item_id=item.id,
         execution_id=item.execution_id,

@@ -27,7 +27,7 @@ STEP: Final[Table] = {
     "cancelled": ("pending",),
 }
 ITEM: Final[Table] = {
-    "waiting": ("queued", "cancelled"),
+    "waiting": ("queued", "succeeded", "failed", "cancelled"),
     "queued": ("leased", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
     "leased": ("queued", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
     "accepted": ("retrying", "held", "succeeded", "failed", "cancelled"),
@@ -35,7 +35,7 @@ ITEM: Final[Table] = {
     "held": ("retrying", "succeeded", "failed", "cancelled"),
     "succeeded": (),
     "failed": ("retrying",),
-    "cancelled": (),
+    "cancelled": ("waiting", "queued", "retrying"),
 }
 WORKER: Final[Table] = {
     "active": ("draining", "paused", "gone"),

@@ -165,10 +165,37 @@ class Client:
     async def cancel(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/cancel", body={"reason": reason})
 
-    async def retry(self, execution_id: int, *, from_failed: bool = False, reason: str | None = None) -> Any:
-        """Runs waiting retries now. A finished execution is run again as a new execution that is linked to it."""
-        body = {"from_failed": from_failed, "reason": reason}
+    async def retry(
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        new: bool = False,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the API
+        reason: str | None = None,
+    ) -> Any:
+        """Runs waiting retries now, and gives what failed one more attempt. With `new`, all of a finished execution runs
+        again as a new one, with these inputs changed."""
+        body = {"step": step, "item": item, "new": new, "input": input, "reason": reason}
         return await self._call("POST", f"/v1/executions/{execution_id}/retry", body=body)
+
+    async def act(
+        self,
+        /,
+        action: Literal["reset", "resolve", "complete", "fail", "reschedule"],
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        reason: str | None = None,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Acts on a step or an item of an execution. `complete` needs a `result`, `reschedule` a `policy`, and all but
+        `reschedule` need a reason."""
+        body = {"step": step, "item": item, "reason": reason, **more}
+        answer = await self._call("POST", f"/v1/executions/{execution_id}/{action}", body=body)
+        return cast("dict[str, Any]", answer)
 
     async def pause(self, execution_id: int, *, reason: str | None = None) -> Any:
         """Pauses the execution: nothing of it starts any more, and running attempts may finish."""

@@ -47,6 +47,7 @@ class SyncClient:
     tree = _blocking(Client.tree)
     cancel = _blocking(Client.cancel)
     retry = _blocking(Client.retry)
+    act = _blocking(Client.act)
     pause = _blocking(Client.pause)
     resume = _blocking(Client.resume)
     signal = _blocking(Client.signal)

@@ -26,6 +26,7 @@ from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
 from tenax.server.access import is_open, set_up_access
 from tenax.server.api import (
+    actions,
     attune,
     callbacks,
     dead_letters,
@@ -70,6 +71,7 @@ of 700 took a fifth of the time."""
 
 API = (
     executions,
+    actions,
     attune,
     steps,
     dead_letters,

@@ -109,6 +109,7 @@ create index execution_deadline on tenax.execution (deadline_at)
 -- An attempt starts at most one child.
 create unique index execution_parent on tenax.execution (parent_id, parent_step, coalesce(parent_item_no, -1), parent_attempt)
     where parent_id is not null;
+create index execution_retry on tenax.execution (retry_of) where retry_of is not null;
 create index execution_compensation on tenax.execution (compensation, id) where compensation is not null;
 
 create table tenax.step (
@@ -195,6 +196,8 @@ create table tenax.item (
     awaiting     text,
     -- The folder of the workflow's file, as in its execution.
     base_dir     text,
+    -- The retry policy that an operator gave it. Null: that of its plan.
+    policy       jsonb,
     constraint item_lease check ((state = 'leased') = (lease_token is not null)),
     constraint item_wait check ((state = 'accepted') = (awaiting is not null)),
     constraint item_end check (expires_at is not null

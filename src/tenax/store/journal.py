@@ -18,7 +18,7 @@ from tenax.model.json_text import encode
 from tenax.model.letters.letter import Letters
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import SERVER_QUEUE
-from tenax.policy.transition import Transition
+from tenax.policy.transition import Consequences
 from tenax.store.array_params import column, columns
 from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, change_parameters, locked_change
@@ -175,7 +175,7 @@ class Journal:
                 texts.append(encode(events[start:end]))
         return ids, texts
 
-    def add(self, made: Transition) -> None:
+    def add(self, made: Consequences) -> None:
         """Adds the transition of an item whose execution is locked."""
         item = made.item
         self.events.setdefault(item.execution_id, []).extend(made.events)

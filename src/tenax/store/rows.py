@@ -30,7 +30,8 @@ class ExecutionRow(msgspec.Struct, gc=False):
     parent_id: int | None = None
     compensation: str | None = None
     failure: str | None = None
-    """The failure, if the execution has failed and its compensations have not ended."""
+    """The failure, if the execution has failed and its compensations have not ended, or if it was reopened with a goal
+    that stays lost: then it fails with this at its end."""
     lane: int = 0
     """The lane in which the items of its fan-outs take turns with those of other executions."""
     input: Mapping[str, Any] | None = None
@@ -76,6 +77,8 @@ class ItemRow(msgspec.Struct, gc=False):
     """True if the item has a slot of its fan-out, or needs none."""
     action_limit: str | None
     key_limit: str | None
+    policy: str | None
+    """The retry policy that an operator gave it."""
 
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
@@ -112,6 +115,12 @@ class ExpiredItem(ItemRow, gc=False):
         assert self.worker is not None
         silent_since = self.last_heartbeat if self.of_this_life else None
         return Loss(self.worker, self.id, silent_since, self.version, self.able)
+
+
+class OperatedItem(ItemRow, gc=False):
+    """A locked item that an operator acts on."""
+
+    available_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +172,8 @@ class LeasedItem(msgspec.Struct, gc=False):
     vary: str | None
     lane: int
     ledger: str | None
+    policy: str | None
+    """The retry policy that an operator gave it."""
     created: float
     """Unix time at which it was first queued."""
     worker: str

@@ -588,7 +588,18 @@ def test_retry_what_waits_now(tenax, play):
     play(fail_once)
     assert "next attempt in 1s" in tenax("show", "1").out
     ended = tenax("retry", "1", "--json")
-    assert (ended.code, ended.json) == (0, {"id": 1, "created": False, "steps": ["only"]})
+    assert (ended.code, ended.json) == (
+        0,
+        {
+            "id": 1,
+            "action": "retry",
+            "status": "running",
+            "changed": True,
+            "steps": ["only"],
+            "items": 1,
+            "reopened": [],
+        },
+    )
     assert "next attempt is due" in tenax("show", "1").out
 
 
@@ -600,22 +611,30 @@ def test_retry_a_finished_execution(tenax, play):
         await hand.fail(await hand.lease_one(), fatal=True, message="no")
 
     play(load_fails)
-    assert tenax("retry", "1", "--from-failed", "--json").json == {"id": 2, "created": True, "retry_of": 1}
-    shown = tenax("show", "2", "--json").json
-    assert [step["status"] for step in shown["steps"].values()] == ["completed", "queued"]
-    assert shown["retry_of"] == 1
-    assert "retry of 1" in tenax("show", "2").out
-    assert re.search(r"^fetch +completed \(kept from execution 1\)", tenax("show", "2").out, re.MULTILINE)
-    assert tenax("events", "2").out.count("completed (kept from execution 1)") == 1
-    whole = tenax("retry", "1")
-    assert whole.out.splitlines() == [
-        "execution 3 is submitted: a retry of 1",
-        "  follow it: tenax show 3 --follow",
-        "  no worker is alive: start `tenax up`, or run it here: tenax run --resume 3",
+    again = tenax("retry", "1")
+    assert again.out.splitlines() == [
+        "execution 1: load will be tried again now",
+        "  it had failed, and is running now",
+        "  follow it: tenax show 1 --follow",
     ]
-    open_one = tenax("retry", "3", "--from-failed")
-    assert open_one.code == 2
-    assert "still open" in open_one.err
+    shown = tenax("show", "1", "--json").json
+    assert [step["status"] for step in shown["steps"].values()] == ["completed", "retrying"]
+    not_yet = tenax("retry", "1", "--new")
+    assert not_yet.code == 2
+    assert "only a finished one can be run anew" in not_yet.err
+    tenax("cancel", "1")
+    refused = tenax("retry", "1")
+    assert refused.code == 2
+    assert "`tenax retry 1 --new`" in refused.err
+    whole = tenax("retry", "1", "--new", "--input", "url=http://y/")
+    assert whole.out.splitlines() == [
+        "execution 2 is submitted: a retry of 1",
+        "  follow it: tenax show 2 --follow",
+        "  no worker is alive: start `tenax up`, or run it here: tenax run --resume 2",
+    ]
+    shown = tenax("show", "2", "--json").json
+    assert (shown["retry_of"], shown["input"]) == (1, {"url": "http://y/"})
+    assert "retry of 1" in tenax("show", "2").out
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ async def test_an_item_whose_attempts_are_used_up_fails_and_its_workers_are_pard
 
 async def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(hand):
     id_ = await quarantined(hand)
-    assert (await hand.engine.retry(id_, actor="ann", reason="mended")).steps == ["only"]
+    assert (await hand.retry(id_, reason="mended")).steps == ["only"]
     assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
     step = (await hand.get(id_))["steps"]["only"]
     assert (step["status"], step["held"]) == ("retrying", None)
@@ -177,7 +177,7 @@ async def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(hand)
     await killed(hand, "a")
     assert (await hand.get(id_))["steps"]["only"]["status"] == "held"
     assert (await hand.types(id_)).count("retry_held") == 2
-    await hand.engine.retry(id_, actor="ann")
+    await hand.retry(id_)
     await hand.succeed(await take(hand, "good"), "at last")
     assert (await hand.get(id_))["result"] == {"only": "at last"}
 
@@ -186,7 +186,7 @@ async def test_a_person_releases_what_should_have_been_given_up_by_now(hand):
     source = PATIENT.replace("backoff: none", "backoff: none, give_up_after: 2m")
     id_ = await quarantined(hand, source)
     await live(hand, 300, "good")
-    await hand.engine.retry(id_, actor="ann", reason="mended")
+    await hand.retry(id_, reason="mended")
     assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
     await hand.succeed(await take(hand, "good"), "at last")
     assert (await hand.get(id_))["result"] == {"only": "at last"}
@@ -265,7 +265,7 @@ async def test_what_is_released_by_the_server_is_not_due_before_its_time(hand):
 
 async def test_a_released_item_that_fails_otherwise_is_retried_as_any_other(hand):
     id_ = await quarantined(hand)
-    await hand.engine.retry(id_, actor="ann")
+    await hand.retry(id_)
     await hand.fail(await take(hand, "good"), status_code=503)
     assert (await hand.types(id_))[-1] == "step_retry"
 
@@ -334,7 +334,7 @@ async def test_in_a_fan_out_the_other_items_go_on(hand):
 async def test_an_item_of_a_fan_out_is_released(hand):
     id_ = await quarantined(hand, fan(["x"], parallelism=1, retry=STUBBORN))
     assert await counts(hand, id_) == {"total": 1, "held": 1}
-    await hand.engine.retry(id_, actor="ann")
+    await hand.retry(id_)
     await hand.succeed(await take(hand, "good"), 7)
     assert (await hand.get(id_))["result"] == {"each": [7]}
 
@@ -365,7 +365,7 @@ async def test_a_compensation_is_quarantined_and_fails_when_its_hold_is_over(han
 
 async def test_a_compensation_is_released(hand):
     id_ = await undoing_held(hand)
-    await hand.engine.retry(id_, actor="ann")
+    await hand.retry(id_)
     assert (await compensation_of(hand, id_, "a"))["status"] == "retrying"
     assert (await hand.get(id_))["steps"]["a"]["status"] == "completed"
     await hand.succeed(await take(hand, "good"))
@@ -388,13 +388,13 @@ async def test_a_lost_row_of_a_held_item_comes_back_held_until_the_same_end(hand
     assert await after.engine.recover() == [id_], "and so once more"
     assert await item_row(hand) == before
     assert (await after.get(id_))["steps"]["only"]["held"]["rule"] == "poison"
-    await after.engine.retry(id_, actor="ann")
+    await after.retry(id_)
     assert (await take(after, "good")).attempt == 4
 
 
 async def test_a_lost_row_of_a_released_item_comes_back_released(hand):
     id_ = await quarantined(hand)
-    await hand.engine.retry(id_, actor="ann")
+    await hand.retry(id_)
     await hand.sql("delete from tenax.item")
     assert await hand.engine.recover() == [id_]
     assert (await take(hand, "good")).attempt == 4
@@ -419,7 +419,7 @@ async def test_a_lost_row_of_a_held_compensation_comes_back_held(hand):
     assert await hand.engine.recover() == [id_]
     assert await item_row(hand) == before
     assert await hand.lease("good") == []
-    await hand.engine.retry(id_, actor="ann")
+    await hand.retry(id_)
     await hand.sql("delete from tenax.item")
     assert await hand.engine.recover() == [id_]
     assert (await take(hand, "good")).attempt == 4

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.compensation_workflows import CHAIN, PARALLEL, UNDO, failed_at_d, standing, undo_all, undo_next
-
-from tenax.errors import Conflict
+from support.compensation_workflows import CHAIN, PARALLEL, failed_at_d, standing, undo_all, undo_next
 
 
 async def test_a_cancel_in_the_middle_ends_it(hand):
@@ -109,37 +107,9 @@ async def test_compensations_that_were_lost_are_rebuilt_from_the_log_and_granted
     assert await hand.data_of(id_, "execution_compensated") == [{"completed": 2, "failed": 1}]
 
 
-async def test_retry_from_failed_runs_what_was_undone_again_and_what_came_after(hand):
-    source = f"""
-name: trip
-workflow:
-  - {{step: look, type: python, task: "t:t"}}
-  - {{step: book, type: python, task: "t:t", needs: [look], {UNDO}}}
-  - {{step: tell, type: python, task: "t:t", needs: [book]}}
-  - {{step: pay, type: python, task: "t:t", needs: [tell]}}
-"""
-    id_ = await hand.submit(source)
-    for step in ("look", "book", "tell"):
-        await hand.succeed(await hand.lease_one(), step)
-    await hand.fail(await hand.lease_one(), status_code=404)
-    with pytest.raises(Conflict):
-        await hand.engine.signal(id_, "any", actor="ann")
-    assert await undo_all(hand) == ["book"]
-    new = (await hand.engine.retry(id_, actor="ann", from_failed=True)).id
-    ran = []
-    while found := await hand.lease():
-        [a] = found
-        ran.append(a.step)
-        await hand.succeed(a, a.step)
-    assert ran == ["book", "tell", "pay"]
-    execution = await hand.get(new)
-    assert (execution["status"], execution["compensation"]) == ("completed", None)
-    assert execution["steps"]["look"]["carried_from"] == id_
-
-
 async def test_retry_now_starts_a_waiting_compensation_at_once(hand):
     id_ = await failed_at_d(hand)
     await hand.fail(await undo_next(hand, "c"))
     assert await hand.lease() == []
-    assert (await hand.engine.retry(id_, actor="ann")).steps == ["c"]
+    assert (await hand.retry(id_)).steps == ["c"]
     assert (await undo_next(hand, "c")).attempt == 2

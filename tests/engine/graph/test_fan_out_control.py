@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.fan_out_workflows import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed, told_of
+from support.fan_out_workflows import RETRY, by_item, counts, each_of, fan, numbers, placed, told_of
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Report
@@ -99,7 +99,7 @@ async def test_retry_now_starts_what_waits_as_far_as_there_are_places(hand):
         await hand.fail(a)
     two, three = (await hand.lease())[:2]
     await hand.fail(two)
-    told = await hand.engine.retry(id_, actor="ann")
+    told = await hand.retry(id_)
     assert told.steps == ["each"]
     again = await hand.lease()
     assert [(a.item, a.attempt) for a in again] == [(0, 2)], "item 3 still has the other place"
@@ -107,43 +107,6 @@ async def test_retry_now_starts_what_waits_as_far_as_there_are_places(hand):
     assert numbers(await hand.lease()) == [1]
     rescheduled = [e["item"] for e in await hand.events(id_) if e["type"] == "retry_rescheduled"]
     assert sorted(rescheduled) == [0, 1, 2]
-
-
-async def test_from_failed_carries_a_fan_out_over_with_its_failures(hand):
-    after = {
-        "step": "after",
-        "needs": ["each"],
-        "args": {"all": "{{ steps.each.result }}", "failed": "{{ steps.each.failures }}"},
-    }
-    id_ = await hand.submit(fan([0, 1], after, parallelism=2, tolerate=1))
-    leased = by_item(await hand.lease())
-    await hand.succeed(leased[0], "zero")
-    await give_up(hand, leased[1], "broken")
-    await give_up(hand, await hand.lease_one())
-    assert await hand.status(id_) == "failed"
-    told = await hand.engine.retry(id_, actor="ann", from_failed=True)
-    again = await hand.lease_one()
-    assert again.step == "after"
-    assert again.spec["args"]["all"] == ["zero", None]
-    assert [(f["item"], f["message"]) for f in again.spec["args"]["failed"]] == [(1, "broken")]
-    await hand.succeed(again, "ok")
-    execution = await hand.get(told.id)
-    each = execution["steps"]["each"]
-    assert (execution["status"], execution["result"]) == ("completed", {"after": "ok"})
-    assert (each["status"], each["carried_from"], each["result"]) == ("completed", id_, ["zero", None])
-
-
-async def test_from_failed_runs_a_failed_fan_out_anew(hand):
-    id_ = await hand.submit(fan([0, 1], parallelism=2))
-    leased = by_item(await hand.lease())
-    await hand.succeed(leased[0])
-    await give_up(hand, leased[1])
-    told = await hand.engine.retry(id_, actor="ann", from_failed=True)
-    again = by_item(await hand.lease())
-    assert {n: (a.execution_id, a.attempt) for n, a in again.items()} == {
-        0: (told.id, 1),
-        1: (told.id, 1),
-    }
 
 
 async def test_a_lease_that_is_handed_back_keeps_its_place(hand):

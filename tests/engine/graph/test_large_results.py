@@ -9,7 +9,6 @@ from msgspec import to_builtins
 from support.fan_out_workflows import by_item
 
 from tenax.engine.views import executions
-from tenax.errors import Conflict
 from tenax.model.execution_views import LEFT_OUT
 
 pytestmark = pytest.mark.settings(max_rendered=20_000)
@@ -120,15 +119,6 @@ async def test_a_view_of_many_steps_shows_as_many_results_as_fit(hand):
     assert json.loads(stored) == {step["step"]: LARGE for step in steps}
 
 
-async def test_it_cannot_be_taken_over_by_a_retry(hand):
-    id_ = await spread(hand, after())
-    await hand.fail(await hand.lease_one(), failure_class="invalid")
-    assert await hand.status(id_) == "failed"
-    with pytest.raises(Conflict, match=r"step each has 50,0\d\d bytes of results"):
-        await hand.engine.retry(id_, actor="me", reason=None, from_failed=True)
-    assert (await hand.engine.retry(id_, actor="me", reason=None, from_failed=False)).id > id_
-
-
 async def test_a_fallback_lends_it_to_the_step_that_failed(hand):
     first = {"step": "first", "type": "python", "task": "t:t", "on_failure": {"step": "each"}}
     last = {"step": "last", "type": "python", "task": "t:t", "needs": ["first"]}
@@ -181,32 +171,6 @@ async def test_results_that_no_value_can_hold_together_leave_a_marker_and_fail_a
     failure = (await hand.get(parent))["failure"]
     assert failure["reason"] == "result_too_large"
     assert "too large to be one value" in failure["message"]
-
-
-@pytest.mark.settings(max_rendered=20_000)
-async def test_many_results_cannot_be_taken_over_by_a_retry(hand):
-    """Each of them could be."""
-    done = [{"step": f"s{n:02}", "type": "python", "task": "t:t"} for n in range(17)]
-    last = {"step": "last", "type": "python", "task": "t:t", "needs": [step["step"] for step in done]}
-    id_ = await hand.submit(json.dumps({"name": "many", "workflow": [*done, last]}))
-    for leased in await hand.lease(slots=20):
-        await hand.succeed(leased, LARGE)
-    await hand.fail(await hand.lease_one(), failure_class="invalid")
-    with pytest.raises(Conflict, match=r"more than 80,000 bytes of results together"):
-        await hand.engine.retry(id_, actor="me", reason=None, from_failed=True)
-
-
-async def test_few_results_are_taken_over_by_a_retry(hand):
-    done = [{"step": f"s{n:02}", "type": "python", "task": "t:t"} for n in range(10)]
-    last = {"step": "last", "type": "python", "task": "t:t", "needs": [step["step"] for step in done]}
-    id_ = await hand.submit(json.dumps({"name": "many", "workflow": [*done, last]}))
-    for leased in await hand.lease(slots=20):
-        await hand.succeed(leased, LARGE)
-    await hand.fail(await hand.lease_one(), failure_class="invalid")
-    answer = await hand.engine.retry(id_, actor="me", reason=None, from_failed=True)
-    steps = (await hand.get(answer.id))["steps"]
-    assert [step["status"] for step in steps.values()] == ["completed"] * 10 + ["queued"]
-    assert (await hand.lease_one()).execution_id == answer.id
 
 
 @pytest.mark.parametrize("fan_out", [True, False], ids=["items", "steps"])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from support.hand import Hand
 
-from tenax.errors import Conflict, NotFound, UsageError
-from tenax.model.views import RetryAnswer
+from tenax.errors import Conflict, NotFound
 
 CHAIN = """
 name: chain
@@ -41,8 +40,8 @@ async def test_cancel_ends_what_waits_at_once(hand):
 async def test_retry_now_starts_a_waiting_retry_at_once_and_grants_nothing(hand):
     id_ = await waiting_in_b(hand)
     assert await hand.lease() == []
-    told = await hand.engine.retry(id_, actor="ann")
-    assert told == RetryAnswer(id=id_, created=False, steps=["b"])
+    told = await hand.retry(id_)
+    assert (told.id, told.steps, told.items, told.reopened) == (id_, ["b"], 1, [])
     again = await hand.lease_one()
     assert again.attempt == 2
     assert (await hand.fail(again)).verdict == "retry"
@@ -53,7 +52,7 @@ async def test_retry_now_starts_a_waiting_retry_at_once_and_grants_nothing(hand)
 async def test_a_finished_execution_is_run_anew_linked_to_the_first(hand):
     id_ = await waiting_in_b(hand)
     await hand.engine.cancel(id_, actor="ann")
-    told = await hand.engine.retry(id_, actor="ann", reason="fixed it")
+    told = await hand.engine.run_anew(id_, actor="ann", reason="fixed it")
     assert told.created
     [who] = await hand.events_of(told.id, "operator_action")
     assert (who["data"]["actor"], who["data"]["reason"]) == ("ann", "fixed it")
@@ -61,22 +60,8 @@ async def test_a_finished_execution_is_run_anew_linked_to_the_first(hand):
     assert (second["retry_of"], second["original_execution"]) == (id_, id_)
     assert (await hand.lease_one()).step == "a"
     await hand.engine.cancel(told.id, actor="ann")
-    third = await hand.get((await hand.engine.retry(told.id, actor="ann")).id)
+    third = await hand.get((await hand.engine.run_anew(told.id, actor="ann")).id)
     assert (third["retry_of"], third["original_execution"]) == (told.id, id_)
-
-
-async def test_from_failed_keeps_the_finished_steps_results(hand):
-    id_ = await waiting_in_b(hand)
-    await hand.engine.cancel(id_, actor="ann")
-    new = (await hand.engine.retry(id_, actor="ann", from_failed=True)).id
-    b = await hand.lease_one()
-    assert b.step == "b"
-    await hand.succeed(b, 1)
-    await hand.succeed(await hand.lease_one(), 2)
-    execution = await hand.get(new)
-    assert execution["status"] == "completed"
-    assert execution["steps"]["a"]["result"] == {"from": "a"}
-    assert execution["steps"]["a"]["attempts"] == []
 
 
 async def test_what_cannot_be_done_says_why(hand):
@@ -85,12 +70,12 @@ async def test_what_cannot_be_done_says_why(hand):
     with pytest.raises(NotFound):
         await hand.events(99)
     with pytest.raises(NotFound):
-        await hand.engine.retry(99, actor="ann")
+        await hand.retry(99)
     id_ = await hand.submit(CHAIN)
     with pytest.raises(Conflict, match="no step that waits"):
-        await hand.engine.retry(id_, actor="ann")
-    with pytest.raises(UsageError, match="still open"):
-        await hand.engine.retry(id_, actor="ann", from_failed=True)
+        await hand.retry(id_)
+    with pytest.raises(Conflict, match="only a finished one"):
+        await hand.engine.run_anew(id_, actor="ann")
 
 
 async def test_recovery_rebuilds_lost_work_items_from_the_log_and_grants_nothing(hand):

@@ -48,6 +48,15 @@ def retried_after_end(history: History) -> None:
     history.events.insert(place + 1, retry._replace(id=history.events[place].id + 1))
 
 
+def grant_two(history: History) -> None:
+    """An operator's action that says that it grants two attempts at once."""
+    retry = next(e for e in history.events if e.type == "step_retry")
+    place = history.events.index(retry)
+    ledger = {**retry.data["decision"]["after"], "granted": 2}
+    moved = {"available_at": retry.data["available_at"], "actor": "ann", "ledger": ledger}
+    history.events.insert(place + 1, retry._replace(id=retry.id + 1, type="retry_rescheduled", data=moved))
+
+
 def start_after_end(history: History) -> None:
     history.start("a", 3)
 
@@ -124,6 +133,7 @@ CASES: dict[str, tuple[Make, Break]] = {
     "report-names-current-token": (one_retry, lambda h: h.change("action_completed", token="token-1")),
     "outcome-decided-at-once": (one_retry, lambda h: h.change("step_retry", transaction=1)),
     "work-ends-once": (one_retry, retried_after_end),
+    "operators-change-ledgers-as-said": (one_retry, grant_two),
     "decision-replays": (one_retry, lambda h: h.change_decision("step_retry", reason="because")),
     "decisions-go-on": (one_retry, lambda h: h.change_decision("step_retry", elapsed=99.0)),
     "verdict-obeyed": (one_retry, swap_verdict),

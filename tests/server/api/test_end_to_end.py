@@ -150,8 +150,8 @@ def test_a_waiting_retry_is_run_now_cancelled_and_run_anew(server) -> None:
         async with Client(server.url) as client, working(server.url), asyncio.timeout(30):
             first = await client.submit(Submission(source=WAITING))
             await until_waiting(client, first.id)
-            with pytest.raises(UsageError, match="still open"):
-                await client.retry(first.id, from_failed=True)
+            with pytest.raises(Conflict, match="only a finished one"):
+                await client.retry(first.id, new=True)
             assert (await client.retry(first.id, reason="impatient"))["steps"] == ["fails"]
             execution = await client.wait(first.id)
             assert execution["status"] == "failed"
@@ -162,7 +162,7 @@ def test_a_waiting_retry_is_run_now_cancelled_and_run_anew(server) -> None:
                 "reason": "impatient",
             }
 
-            again = await client.retry(first.id)
+            again = await client.retry(first.id, new=True)
             assert (again["created"], again["retry_of"]) == (True, first.id)
             await until_waiting(client, again["id"])
             assert await client.cancel(again["id"]) == {

@@ -56,7 +56,7 @@ def problem_of(answer: Any) -> dict[str, Any]:
             {"source": SOURCE, "files": {f"{n}.yaml": "" for n in range(1001)}},
             "at most 1000",
         ),
-        ("/v1/executions/1/retry", {"from_failed": "yes"}, "from_failed"),
+        ("/v1/executions/1/retry", {"new": "yes"}, "new"),
         ("/v1/executions/1/pause", {"reson": "x"}, "reson"),
         ("/v1/executions/1/resume", {"reason": 5}, "reason"),
         ("/v1/executions/1/signals", {}, "name"),

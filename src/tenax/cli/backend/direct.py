@@ -15,6 +15,7 @@ from msgspec import to_builtins
 
 from tenax.cli.backend.protocol import LETTER, ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
+from tenax.engine.operate.operator_action import OperatorAction
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
 from tenax.model.letters.filter import LetterFilter
@@ -91,12 +92,23 @@ class DatabaseBackend:
         async with self._writing():
             return await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
 
-    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
+    async def run_anew(
+        self,
+        execution_id: int,
+        *,
+        inputs: Mapping[str, Any] | None,
+        reason: str | None,
+    ) -> dict[str, Any]:
         async with self._writing():
-            done = await self._engine.retry(
-                check_id(execution_id), actor=self._actor, reason=reason, from_failed=from_failed
+            done = await self._engine.run_anew(
+                check_id(execution_id), actor=self._actor, reason=reason, input=inputs
             )
         return {name: value for name, value in to_builtins(done).items() if value is not None}
+
+    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+        async with self._writing():
+            done = await self._engine.act(check_id(execution_id), asked, actor=self._actor)
+        return dict(to_builtins(done))
 
     async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
         async with self._writing():

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, cast
 
 from msgspec import convert
 
 from tenax.cli.backend.protocol import LETTER, ListFilter, check_id
+from tenax.engine.operate.operator_action import OperatorAction
 from tenax.model.execution_views import Event, News
 from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
@@ -125,9 +126,28 @@ class ServerBackend:
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         return bool((await self._client.cancel(check_id(execution_id), reason=reason))["changed"])
 
-    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
-        answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
+    async def run_anew(
+        self,
+        execution_id: int,
+        *,
+        inputs: Mapping[str, Any] | None,
+        reason: str | None,
+    ) -> dict[str, Any]:
+        answer = await self._client.retry(check_id(execution_id), new=True, input=inputs, reason=reason)
         return {name: value for name, value in answer.items() if value is not None}
+
+    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+        check_id(execution_id)
+        place: dict[str, Any] = {"step": asked.step, "item": asked.item, "reason": asked.reason}
+        if asked.action == "retry":
+            answer = await self._client.retry(execution_id, **place)
+            kept = {name: answer[name] for name in ("id", "status", "steps", "items", "reopened")}
+            return {**kept, "action": "retry", "changed": True}
+        more: dict[str, Any] = {"result": asked.result} if asked.has_result else {}
+        if asked.policy is not None:
+            more["policy"] = dict(asked.policy)
+        action = cast('Literal["reset", "resolve", "complete", "fail", "reschedule"]', asked.action)
+        return await self._client.act(action, execution_id, **place, **more)
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
         return list(await self._client.workers(all=all))

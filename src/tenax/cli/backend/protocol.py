@@ -14,6 +14,7 @@ from tenax.errors import UsageError
 
 if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
+    from tenax.engine.operate.operator_action import OperatorAction
     from tenax.model.execution_views import Event, News
     from tenax.model.letters.filter import LetterFilter
     from tenax.model.metrics.figures import By
@@ -119,7 +120,19 @@ class Backend(Protocol):
         """Cancels an execution. Returns False if it was cancelled already."""
         ...
 
-    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]: ...
+    async def run_anew(
+        self,
+        execution_id: int,
+        *,
+        inputs: Mapping[str, Any] | None,
+        reason: str | None,
+    ) -> dict[str, Any]:
+        """Runs all of a finished execution again, as a new one."""
+        ...
+
+    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+        """Acts on an execution, a step or an item."""
+        ...
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
         """Lists the live workers. `all` includes the workers that are gone."""

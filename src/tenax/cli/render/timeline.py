@@ -173,6 +173,8 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
         original = execution["original_execution"]
         of = f" (the original is {original})" if original not in (None, execution["retry_of"]) else ""
         yield f"retry of {execution['retry_of']}{of}"
+    if execution.get("retried_by"):
+        yield f"run again as {', '.join(map(str, execution['retried_by']))}"
     if execution["input"]:
         yield f"input {one_line(execution['input'])}"
 

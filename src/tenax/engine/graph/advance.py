@@ -21,6 +21,7 @@ from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import StepCompletedData, StepFailedData, UnreachableData
 from tenax.model.events.types import StepCompleted, StepFailedTerminal, StepUnreachable
+from tenax.model.json_text import decode
 from tenax.policy.advance import Ending, EndState, advance, touched_by
 from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Meter
@@ -139,7 +140,8 @@ async def _advance_graph(
         ended |= {step.step: step for step in fresh}
         await _load_missing(tx, update, fresh, waiting, closed)
     if update.failure is None and row.open_steps == 0:
-        update.complete = True
+        update.failure = decode(row.failure)
+        update.complete = update.failure is None
     journal.execution(row)
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
 from tenax.engine.graph.template_scope import load_missing_inputs, load_results, scope_of
 from tenax.engine.slices import TimeSlice
-from tenax.model.changes import StepRow
+from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
 from tenax.model.events.types import (
@@ -96,7 +96,7 @@ async def cancel_items(
         journal.ended_items.append(item.id)
         journal.freed_limits += item.limits
         worker = item.worker if item.worker and item.state == "leased" else UNSET
-        data = ItemCancelledData(was=item.state, worker=worker)
+        data = ItemCancelledData(was=item.state, worker=worker, item_id=item.id if item.attempt else UNSET)
         kind = CompensationCancelled if item.compensates else ItemCancelled
         journal.log(item.execution_id, event(kind, item.step, item=item.item_no, data=data))
         if may_have_letter(item.ledger, item.state):
@@ -117,7 +117,7 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
         journal.ended_items.append(item.id)
         journal.log(
             item.execution_id,
-            event(ItemCancelled, item.step, item=item.item_no, data=ItemCancelledData(was=item.state)),
+            event(ItemCancelled, item.step, item=item.item_no, data=_cancelled_retry(item)),
         )
         if may_have_letter(item.ledger, item.state):
             place = LetterPlace(item.execution_id, item.step, item.item_no, compensates=False)
@@ -125,6 +125,10 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
     gone = {item.id for item in doomed}
     journal.items_again = [item for item in journal.items_again if item.id not in gone]
     return list(gone)
+
+
+def _cancelled_retry(item: ItemAgain) -> ItemCancelledData:
+    return ItemCancelledData(was=item.state, item_id=item.id)
 
 
 async def _end_unstarted(

@@ -8,25 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.start_steps import start_steps
-from tenax.engine.slices import TimeSlice
-from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
 from tenax.model.events.parts import ParentRecord, RetryCount
-from tenax.model.events.types import (
-    ActionStarted,
-    ExecutionStarted,
-    OperatorAction,
-    StepCompleted,
-    StepSkipped,
-)
+from tenax.model.events.types import ActionStarted, ExecutionStarted, OperatorAction
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest
 from tenax.policy.expressions.meter import Budget
@@ -36,7 +27,6 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, NewExecution, NewLease, ParentItem
 from tenax.store.tables.claims import new_tokens
 from tenax.store.tables.executions import prepare_submit
-from tenax.store.tables.fan_outs import copy_item_results
 from tenax.store.tables.new_executions import InsertedExecution, insert_executions
 
 OWN_KEYS = "tenax:"
@@ -56,8 +46,6 @@ class Start:
     original_execution: int | None = None
     operator: OperatorData | None = None
     """The person who asked for it and the reason, if a person did."""
-    carried: tuple[StepRow, ...] = ()
-    """The steps whose results are kept from the execution that this one retries."""
     parent: ParentItem | None = None
     """The step that starts it as a child."""
 
@@ -98,10 +86,6 @@ async def insert(
     inputs = [encode(start.input) if start.input else None for _, start in new]
     inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
     context.input_cache.note({one.id: one.input for one in inserted.values()})
-    for number, start in new:
-        fan_outs = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
-        if fan_outs and start.retry_of is not None and number in inserted:
-            await copy_item_results(tx, number, start.retry_of, fan_outs)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
     if failing:  # nothing has run, so nothing is undone, but these executions must end
         await write(tx, context, Journal(now, failing=failing))
@@ -148,40 +132,12 @@ def _started(start: Start) -> ExecutionStartedData:
 
 
 async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
-    """Logs the first events and queues the first items: steps that wait for nothing, or only for steps whose results are kept."""
+    """Logs the first events and queues the first items: those of the steps that wait for nothing."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
         journal.log(row.id, event(OperatorAction, data=start.operator))
     update = ExecutionUpdate(row, plan, budget)
-    if start.carried:
-        await _carry_over(journal, update, start)
-    done = {step.step for step in start.carried}
-    update.ended += await start_steps(tx, journal, update, [name for name in plan.roots if name not in done])
+    update.ended += await start_steps(tx, journal, update, plan.roots)
     if update.ended:
         await advance_executions(tx, journal, [update])
-
-
-async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -> None:
-    """Logs the steps whose results are kept, and marks them as ended."""
-    row, plan, time_slice = update.row, update.plan, TimeSlice()
-    for step in start.carried:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
-        if step.state == "completed":
-            kept["result"] = step.result
-        if step.failure is not None:  # a value has replaced its result
-            kept["on_failure"] = "value"
-        elif step.state == "completed" and plan.steps[step.step].for_each is not None:
-            kept["items"] = _item_counts(step)
-        journal.log(
-            row.id,
-            event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
-        )
-        update.ended.append(replace(step, execution_id=row.id, attempts=0))
-
-
-def _item_counts(fan_out: StepRow) -> dict[str, int]:
-    total, failed = len(fan_out.result), len(fan_out.failures or ())
-    return {"total": total, "failed": failed, "succeeded": total - failed}

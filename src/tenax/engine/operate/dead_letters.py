@@ -9,7 +9,8 @@ from datetime import timedelta
 from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_letter
-from tenax.engine.operate.manual_retry import retry_now
+from tenax.engine.operate.act import act
+from tenax.engine.operate.operator_action import OperatorAction as Asked
 from tenax.errors import Conflict, UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
@@ -51,8 +52,10 @@ async def redrive(
 
 
 async def _start_again(context: EngineContext, one: StoredLetter, *, actor: str, reason: str | None) -> None:
-    """Releases a quarantined item. `redrive_refusal` has no objection."""
-    await retry_now(context, one.letter.execution_id, actor=actor, reason=reason, only=[one.place])
+    """Gives the item one more attempt, or releases it from its quarantine. A failed execution runs again for it."""
+    place = one.place
+    asked = Asked("retry", step=place.step, item=place.item_no, reason=reason)
+    await act(context, place.execution_id, asked, actor=actor)
 
 
 async def discard(context: EngineContext, ids: Sequence[int], *, actor: str, note: str) -> LettersChanged:

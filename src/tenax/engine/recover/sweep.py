@@ -10,14 +10,15 @@ from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, failure_of, render_results
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs
+from tenax.engine.graph.rebuild_items import ended_step, lost_item, ready_steps
 from tenax.engine.graph.start_steps import queued_item, start_steps
-from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fan_outs
+from tenax.engine.recover.repair_fan_outs import rebuild_fan_out, repair_fan_outs
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ActivatedData
 from tenax.model.events.types import ExecutionActivated, ItemHeld, StepEnqueued
-from tenax.model.state.execution import ExecutionState, StepState, fold
+from tenax.model.state.execution import ExecutionState, fold
 from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import service
@@ -150,7 +151,7 @@ async def _rebuild(
     lost.
     """
     row, plan = update.row, update.plan
-    over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
+    over = {name: ended_step(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
     stored = {step.step for step in await ended_steps(tx, row.id, most=0)}
     for ended in over.values():
         if not plan.single and ended.step not in stored:
@@ -170,30 +171,14 @@ async def _rebuild(
             held = step.status == "held"
             journal.log(row.id, event(ItemHeld if held else StepEnqueued, name))
         else:
-            assert step.fan_out is not None, "a step with `for_each` is queued together with its items"
-            rebuilt.append(await rebuild_fan_out(tx, journal, update, name, step.fan_out, settings))
+            rebuilt.append(await rebuild_fan_out(tx, journal, update, name, step, settings))
     await close_fan_outs(tx, journal, lambda _: update, rebuilt)
-    fresh = await start_steps(tx, journal, update, _ready(journal, update, over, {*live, *there}))
+    fresh = await start_steps(tx, journal, update, ready_steps(journal, update, over, {*live, *there}))
     update.ended += fresh
     if update.ended:
         await advance_executions(tx, journal, [update])
     elif row.open_steps == 0:
         await _end(tx, journal, update, over)
-
-
-def _ready(journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow], live: set[str]) -> list[str]:
-    """Returns the steps that nothing holds back. Writes the counters of the steps that still wait for some of their
-    needs. A step that waits for all of its needs has no row."""
-    ready: list[str] = []
-    for name, planned in update.plan.steps.items():
-        if name in over or name in live:
-            continue
-        left = [need for need in planned.step.needs if need not in over]
-        if not left:
-            ready.append(name)
-        elif len(left) < len(planned.step.needs):
-            journal.step(StepRow(update.row.id, name, "pending", len(left)))
-    return ready
 
 
 async def _end(tx: Connection, journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow]) -> None:
@@ -208,7 +193,3 @@ async def _end(tx: Connection, journal: Journal, update: ExecutionUpdate, over: 
     else:
         update.ended = list(over.values())
         await render_results(tx, journal, [update])
-
-
-def _ended(execution_id: int, step: StepState) -> StepRow:
-    return StepRow(execution_id, step.step, step.status, 0, step.attempt, step.result, step.failure)

@@ -58,13 +58,10 @@ def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncCo
 
 
 def is_large_start(start: Start) -> bool:
-    """Returns whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes
-    over results."""
+    """Returns whether an execution may take long to write: its graph is large, or it begins with a fan-out."""
     plan = start.plan
-    return (
-        len(plan.steps) > TURN_TAKING_STEPS
-        or bool(start.carried)
-        or any(plan.steps[name].for_each is not None for name in plan.roots)
+    return len(plan.steps) > TURN_TAKING_STEPS or any(
+        plan.steps[name].for_each is not None for name in plan.roots
     )
 
 
@@ -72,12 +69,7 @@ def _is_plain(start: Start) -> bool:
     """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
     it then finds both."""
     plan = start.plan
-    return (
-        plan.begins_plainly
-        and start.parent is None
-        and not start.carried
-        and len(plan.steps) <= TURN_TAKING_STEPS
-    )
+    return plan.begins_plainly and start.parent is None and len(plan.steps) <= TURN_TAKING_STEPS
 
 
 async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Start]) -> list[Submitted]:

@@ -90,6 +90,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         key=row.submit_key,
         retry_of=row.retry_of,
         original_execution=row.original_execution,
+        retried_by=row.retried_by,
         parent=_parent(row),
         compensation=executions.compensation_shown(row.compensation),
         created_at=timestamp(row.created_at),

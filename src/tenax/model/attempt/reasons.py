@@ -50,6 +50,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "unknown_handler": "no worker anywhere has such a handler",
         "budget_exceeded": "a cost or token limit is spent",
         "cancelled_on_request": "someone cancelled it",
+        "failed_by_operator": "an operator failed it",
         "execution_ended": "it was not done when its execution, or its step, was over",
         "manual_retry": "an operator started it again",
     }
@@ -73,6 +74,7 @@ SERVER_REASONS: frozenset[str] = frozenset(
         "result_too_large",
         "execution_ended",
         "manual_retry",
+        "failed_by_operator",
         "unknown_workflow",
         "unknown_action",
     }

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from tenax.model.attempt.outcome import OutcomeStatus
+from tenax.model.decision import Ledger
 from tenax.model.events.parts import (
     AnyDecision,
     AnyFailure,
@@ -26,6 +27,7 @@ from tenax.model.events.parts import (
 )
 from tenax.model.health import Health
 
+ItemIdentity = Annotated[int, Meta(description="the id by which its receipt is known")] | UnsetType
 Compensation = Annotated[bool, Meta(description="true if it concerns a compensation")] | UnsetType
 Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType
 Result = Any | UnsetType
@@ -95,6 +97,41 @@ class OperatorData(EventData):
     ) = UNSET
 
 
+class ReopenedData(EventData):
+    steps: Annotated[
+        list[str], Meta(description="those that had ended, or never began, and start again or are ended anew")
+    ]
+    pending: Annotated[list[str], Meta(description="those that wait for their needs again")]
+    actor: str
+    because_of: (
+        Annotated[int, Meta(description="the execution it was done to, where this one went along")]
+        | UnsetType
+    ) = UNSET
+    failure: (
+        Annotated[AnyFailure, Meta(description="of a lost goal that stays: it fails with this at its end")]
+        | UnsetType
+    ) = UNSET
+    deadline_at: (
+        Annotated[Time, Meta(description="the new one, where the old one had passed")] | UnsetType
+    ) = UNSET
+    parent: Annotated[ParentRecord, Meta(description="the attempt that waits for it now")] | UnsetType = UNSET
+
+
+class OperatorEnd(EventData):
+    """Says how an operator ended a work item."""
+
+    action: Annotated[
+        Literal["resolve", "complete", "fail"], Meta(description="`resolve`, `complete`, `fail`")
+    ]
+    was: str
+    worker: str | UnsetType = UNSET
+
+
+ByOperator = (
+    Annotated[OperatorEnd, Meta(description="where an operator ended it: what was done, and its state then")]
+    | UnsetType
+)
+
 # -- steps
 
 
@@ -123,6 +160,7 @@ class StepCompletedData(EventData):
         Annotated[Literal["value"], Meta(description="`value` if a value replaces its result")] | UnsetType
     ) = UNSET
     items: ItemCounts | UnsetType = UNSET
+    operator: ByOperator = UNSET
 
 
 class SkippedData(EventData):
@@ -166,6 +204,8 @@ class TerminalData(EventData):
     reason: str | UnsetType = UNSET
     failure: AnyFailure | None
     decision: AnyDecision | UnsetType = UNSET
+    item_id: ItemIdentity = UNSET
+    operator: ByOperator = UNSET
 
 
 class StepFailedData(TerminalData):
@@ -182,11 +222,14 @@ class ItemFailedData(TerminalData):
 
 class ItemCompletedData(EventData):
     attempts: int
+    result: Annotated[Any, Meta(description="where an operator gave it")] | UnsetType = UNSET
+    operator: ByOperator = UNSET
 
 
 class ItemCancelledData(EventData):
     was: str | UnsetType = UNSET
     worker: str | UnsetType = UNSET
+    item_id: ItemIdentity = UNSET
     count: int | UnsetType = UNSET
     items: (
         Annotated[list[tuple[int, int]], Meta(description="ranges of the items that never began")] | UnsetType
@@ -302,6 +345,14 @@ class RescheduledData(EventData):
     available_at: Time
     actor: str
     compensation: Compensation = UNSET
+    was: Annotated[str, Meta(description="its state, where it had ended")] | UnsetType = UNSET
+    ledger: Annotated[Ledger, Meta(description="where it changed")] | UnsetType = UNSET
+    reset: (
+        Annotated[bool, Meta(description="nothing is counted yet, and its clock starts anew")] | UnsetType
+    ) = UNSET
+    policy: (
+        Annotated[dict[str, Any], Meta(description="the retry policy that it has from now on")] | UnsetType
+    ) = UNSET
 
 
 class LateResultData(EventData):

@@ -80,7 +80,10 @@ class ExecutionResumed(Event, tag="execution_resumed"):
 
 
 class ExecutionReopened(Event, tag="execution_reopened"):
-    pass
+    when = (
+        "an operator started ended steps again: a failed execution runs again, an open one goes on with them"
+    )
+    data: of.ReopenedData
 
 
 class ExecutionCompensating(Event, tag="execution_compensating"):
@@ -209,7 +212,7 @@ class RetryReleased(AttemptEvent, tag="retry_released"):
 
 
 class RetryRescheduled(AttemptEvent, tag="retry_rescheduled"):
-    when = "an operator asked for the retry at once"
+    when = "an operator asked for the retry at once, started an ended item again, reset it, or gave it another policy"
     data: of.RescheduledData
 
 
@@ -301,9 +304,10 @@ class BudgetExceeded(Event, tag="budget_exceeded"):
 
 class OperatorAction(Event, tag="operator_action"):
     when = (
-        "a person acted on an execution: cancel, retry, pause, resume, approve, reject, discard (a dead letter). Or on the "
-        "fleet, in an event without an execution: worker_pause, worker_drain, worker_resume, worker_release, queue_limit. "
-        "If the actor of a worker_resume is `tenax:server`, the server ended its own drain"
+        "a person acted on an execution: cancel, retry_now, retry, reset, resolve, complete, fail, reschedule, pause, "
+        "resume, approve, reject, discard (a dead letter). Or on the fleet, in an event without an execution: worker_pause, "
+        "worker_drain, worker_resume, worker_release, queue_limit. If the actor of a worker_resume is `tenax:server`, the "
+        "server ended its own drain"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET

@@ -44,6 +44,8 @@ class WorkState:
     ledger: dict[str, Any] | None = None
     item_id: int | None = None
     """The id of its work item, if an event has it. Callees know the item by this id."""
+    policy: dict[str, Any] | None = None
+    """The retry policy that an operator gave it."""
     last_error: str | None = None
     """The error of the last attempt that was followed by a retry or a hold."""
     attempts: list[Attempt] = field(default_factory=list)
@@ -83,11 +85,13 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
         case "retry_released" | "retry_rescheduled":
             work.status = "retrying"
             work.available_at = event.data.get("available_at")
+            _reschedule(work, event)
         case "item_held":
             work.status = "held"
         case "item_cancelled":
             work.status, work.available_at = "cancelled", None
             _close_attempts(work, event, "cancelled")
+            work.item_id = event.data.get("item_id", work.item_id)
         case "lease_released":
             work.status = "queued"
             _close_attempts(work, event, "released")
@@ -98,8 +102,41 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
 
 def end_in_failure(work: WorkState, event: Event) -> None:
     work.status, work.failure, work.available_at = "failed", event.data.get("failure"), None
+    work.item_id = event.data.get("item_id", work.item_id)
+    _keep_ledger(work, event.data)
     _count(work, event.data)
-    _judge(work, event)
+    if "operator" in event.data:
+        _close_attempts(work, event, "revoked")
+    else:
+        _judge(work, event)
+
+
+def end_by_operator(work: WorkState, event: Event) -> None:
+    """Ends the work with the result that an operator gave. An attempt that still ran is revoked."""
+    work.result, work.failure, work.available_at = event.data.get("result"), None, None
+    _close_attempts(work, event, "revoked")
+
+
+def _reschedule(work: WorkState, event: Event) -> None:
+    """Takes in a retry that an operator moved, reset, or gave to an item that had ended."""
+    data = event.data
+    if "was" in data:
+        work.failure = None
+        if not event.attempt:  # it never began
+            work.status, work.available_at = "queued", None
+    if "ledger" in data:
+        work.ledger = data["ledger"]
+        work.counted = data["ledger"].get("counted", 0)
+    if data.get("reset"):
+        work.enqueued_at, work.polls = event.at, 0
+    if "policy" in data:
+        work.policy = data["policy"]
+        work.max_attempts = data["policy"].get("max_attempts")
+
+
+def _keep_ledger(work: WorkState, data: Mapping[str, Any]) -> None:
+    """Keeps the ledger that a final decision left: the item may be started again from it."""
+    work.ledger = data.get("decision", {}).get("after", work.ledger)
 
 
 def _start(work: WorkState, event: Event) -> None:
@@ -139,6 +176,7 @@ def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
         place = len(work.attempts)
         work.attempts.append(Attempt(attempt=work.attempt if number is None else number))
     work.attempt = max(work.attempt, work.attempts[place].attempt)
+    _keep_ledger(work, data)
     outcome, failure = _OUTCOMES[kind], data.get("failure")
     if kind == "action_snoozed" and failure:  # a snooze beyond the limit, as version 0.1 recorded it
         outcome = "failed"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenax.model.execution_views import Event
-from tenax.model.state.attempt import WorkState, apply_to_work, end_in_failure
+from tenax.model.state.attempt import WorkState, apply_to_work, end_by_operator, end_in_failure
 from tenax.model.state.fan_out import CompensationState, FanOut, ItemState
 
 __all__ = [
@@ -69,7 +69,6 @@ _EXECUTION_STATES = {
     "execution_cancelled": "cancelled",
     "execution_paused": "paused",
     "execution_resumed": "running",
-    "execution_reopened": "running",
 }
 _WAITING = ("pending", "queued", "retrying", "held")
 _FAN_OUT_OPEN = ("queued", "running", "retrying", "held")
@@ -106,6 +105,8 @@ def _apply_to_execution(state: ExecutionState, event: Event) -> None:
             _close_waiting(state)
         case "execution_compensated":
             state.compensation = "failed" if data.get("failed") else "completed"
+        case "execution_reopened":
+            _reopen(state, event)
         case kind if kind in _EXECUTION_STATES:
             state.status = _EXECUTION_STATES[kind]
             state.failure = data.get("failure", state.failure)
@@ -113,6 +114,26 @@ def _apply_to_execution(state: ExecutionState, event: Event) -> None:
                 _close_waiting(state)
             if state.status == "cancelled" and state.compensation == "running":
                 state.compensation = "cancelled"
+
+
+def _reopen(state: ExecutionState, event: Event) -> None:
+    """Starts ended steps again. The events of their items follow."""
+    data = event.data
+    if state.status == "failed":
+        state.status = "running"
+    state.failure = data.get("failure")
+    for name in {*data["steps"], *data["pending"]}:
+        step = state.steps.setdefault(name, StepState(name))
+        step.failure, step.on_failure = None, None
+        if name in data["pending"] or step.fan_out is None:
+            step.status, step.fan_out = "pending", None
+        else:
+            step.fan_out.reopen()
+            step.status, step.result = "queued", None
+            _stand_as_items(step)
+    for step in state.steps.values():
+        if step.status == "cancelled":  # it had not begun
+            step.status = "pending"
 
 
 def _close_waiting(state: ExecutionState) -> None:
@@ -150,7 +171,9 @@ def _apply_to_step(step: StepState, event: Event) -> None:
 def _end_step(step: StepState, event: Event) -> None:
     data = event.data
     step.status, step.available_at = _STEP_ENDS[event.type], None
-    if "result" in data:
+    if "operator" in data:
+        end_by_operator(step, event)
+    elif "result" in data:
         step.result = data["result"]
     elif step.fan_out is not None:
         step.result = step.fan_out.results()

@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.model.events import ATTEMPT_ENDS
 from tenax.model.execution_views import Event, FailedCompensation, StepCompensation
-from tenax.model.state.attempt import WorkState, apply_to_work, end_in_failure
+from tenax.model.state.attempt import WorkState, apply_to_work, end_by_operator, end_in_failure
 
 ITEM_STATES = (
     "waiting",
@@ -88,6 +88,10 @@ class FanOut:
                 self._counts["cancelled"] += 1
                 item.status, item.available_at = "cancelled", None
 
+    def reopen(self) -> None:
+        """Lets the items that never began wait again. The events of the others that start again follow."""
+        self._closed = False
+
     def status(self) -> str | None:
         """Returns the status of the step (see `fan_out_status`). After `close`, items that have not begun do not count."""
         standing = fan_out_status(self._counts, unbegun=0 if self._closed else self._unbegun)
@@ -132,11 +136,14 @@ def _apply_to_item(item: ItemState, event: Event) -> None:
     match event.type:
         case "item_completed":
             item.status, item.available_at = "succeeded", None
+            if "operator" in event.data:
+                end_by_operator(item, event)
         case "item_failed":
             end_in_failure(item, event)
             item.tolerated = bool(event.data.get("tolerated"))
         case kind:
             apply_to_work(item, kind, event)
+            item.tolerated = item.tolerated and item.status == "failed"
             if (
                 item.status == "running" and item.waiting
             ):  # it waits for something outside, and no worker runs it

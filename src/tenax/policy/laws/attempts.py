@@ -62,14 +62,15 @@ def no_start_before_due(work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "attempts-within-limit",
-    "No attempt starts once the counted attempts have reached `max_attempts`, or one where `retryable` is false.",
+    "No attempt starts once the counted attempts have reached `max_attempts`, or one where `retryable` is false, plus those that operators granted.",
 )
 def attempts_within_limit(work: WorkFold, event: LoggedEvent) -> Breach | None:
     policy = work.action.policy.policy
     limit = policy.max_attempts if policy.retryable else 1
-    if event.kind != "action_started" or limit is None or work.counted < max(limit, 1):
+    if event.kind != "action_started" or limit is None or work.counted < max(limit, 1) + work.granted:
         return None
-    words = f"attempt {event.attempt} started after {work.counted} counted attempts; the limit is {limit}"
+    granted = f", and {work.granted} granted" if work.granted else ""
+    words = f"attempt {event.attempt} started after {work.counted} counted attempts; the limit is {limit}{granted}"
     return Breach(words, _both(work, event))
 
 
@@ -161,13 +162,46 @@ def outcome_decided_at_once(work: WorkFold, event: LoggedEvent) -> Breach | None
     )
 
 
-@law("work-ends-once", "Nothing of a work item is queued or retried after its end.")
+@law(
+    "work-ends-once",
+    "Nothing of a work item is queued or retried after its end, unless an operator starts it again.",
+)
 def work_ends_once(work: WorkFold, event: LoggedEvent) -> Breach | None:
-    if work.status not in ("completed", "failed", "cancelled", "stopped"):
+    if not work.ended or _starts_again(work, event):
         return None
     if event.kind in ("step_enqueued", "step_retry", "retry_held", "retry_released", "retry_rescheduled"):
         return Breach(f"{event.type} after the work item was {work.status}", _both(work, event))
     return None
+
+
+def _starts_again(work: WorkFold, event: LoggedEvent) -> bool:
+    """Returns whether an operator starts the ended work again. Work that has succeeded stays as it is."""
+    if work.status not in ("failed", "cancelled", "stopped"):
+        return False
+    if event.kind == "step_enqueued":
+        return not work.attempt
+    return event.kind == "retry_rescheduled" and event.data.get("was") in ("failed", "cancelled")
+
+
+@law(
+    "operators-change-ledgers-as-said",
+    "An operator grants one attempt at a time, or resets what is counted. Attempt numbers and cost go on.",
+)
+def operators_change_ledgers_as_said(work: WorkFold, event: LoggedEvent) -> Breach | None:
+    if event.kind != "retry_rescheduled" or "ledger" not in event.data:
+        return None
+    before, after, reset = work.ledger or {}, event.data["ledger"], bool(event.data.get("reset"))
+    expected = {
+        "counted": 0 if reset else work.counted,
+        "exempted": 0 if reset else work.exempted,
+        "cost": before.get("cost", 0.0),
+        "reopened": before.get("reopened", 0) + ("was" in event.data),
+    }
+    found = {name: after.get(name, 0) for name in expected}
+    granted = after.get("granted", 0) - (0 if reset else work.granted)
+    if (found == expected or work.old_version) and granted in ((0,) if reset else (0, 1)):
+        return None
+    return Breach(f"it leaves {found} and grants {granted}; {expected} was to be left", _both(work, event))
 
 
 def undecided(work: WorkFold) -> Breach | None:
@@ -193,4 +227,5 @@ ATTEMPT_LAWS: tuple[Law, ...] = (
     report_names_current_token,
     outcome_decided_at_once,
     work_ends_once,
+    operators_change_ledgers_as_said,
 )

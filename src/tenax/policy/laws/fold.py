@@ -75,6 +75,8 @@ class Fold:
     failure: Mapping[str, Any] | None = None
     first: LoggedEvent | None = None
     last: LoggedEvent | None = None
+    parent: Mapping[str, Any] | None = None
+    """The attempt of its parent that started it, or that took it over when it was reopened."""
     final: LoggedEvent | None = None
     """The event that ended it."""
     result: bytes | None = None
@@ -140,7 +142,7 @@ def fold_event(fold: Fold, event: LoggedEvent) -> None:
 def _apply_to_execution(fold: Fold, event: LoggedEvent) -> None:
     match event.type:
         case "execution_started":
-            fold.state = "running"
+            fold.state, fold.parent = "running", event.data.get("parent")
         case "execution_paused":
             fold.state = "paused"
         case "execution_resumed":
@@ -150,6 +152,8 @@ def _apply_to_execution(fold: Fold, event: LoggedEvent) -> None:
             _close(fold)
         case "execution_compensated":
             fold.compensation = "failed" if event.data.get("failed") else "completed"
+        case "execution_reopened":
+            _reopen(fold, event)
         case "execution_activated":
             fold.repaired = fold.repaired or "restored" in event.data
         case kind if kind in FINAL:
@@ -170,6 +174,25 @@ def _finish(fold: Fold, event: LoggedEvent, state: str) -> None:
             fold.compensation = "cancelled" if fold.compensation is not None else None
             _close(fold)
     fold.closed = True
+
+
+def _reopen(fold: Fold, event: LoggedEvent) -> None:
+    """Starts ended steps again. What ended after the execution's end now belongs to its graph."""
+    data = event.data
+    if fold.final is not None:
+        fold.state, fold.final, fold.closed = "running", None, False
+    fold.failure = data.get("failure")
+    fold.parent = data.get("parent", fold.parent)
+    for name in data["pending"]:
+        fold.steps[name] = StepFold()
+        fold.fan_outs.pop(name, None)
+    for name in data["steps"]:
+        fold.steps[name] = StepFold(status="started")
+        if (found := fold.fan_outs.get(name)) is not None:
+            found.closed = found.retired = found.unborn = False
+            found.cancelled = 0
+    for step in fold.steps.values():
+        step.in_graph = step.has_row
 
 
 def _close(fold: Fold) -> None:
@@ -236,7 +259,10 @@ def _apply_to_items(fold: Fold, event: LoggedEvent) -> None:
     if found is None:
         return
     kind = event.kind
-    if kind == "action_started":
+    if event.data.get("was" if kind == "retry_rescheduled" else "") == "failed":
+        found.ended, found.failed = found.ended - 1, found.failed - 1
+        found.attempts -= event.attempt or 0
+    elif kind == "action_started":
         found.running += 1
     elif kind == "lease_released" or (kind in ENDS and not ends_without_start(event)):
         found.running = max(0, found.running - 1)
@@ -245,6 +271,8 @@ def _apply_to_items(fold: Fold, event: LoggedEvent) -> None:
         if event.data.get("was") in ("leased", "accepted"):
             found.running = max(0, found.running - 1)
     elif kind in ("item_completed", "item_failed"):
+        if (event.data.get("operator") or {}).get("was") in ("leased", "accepted"):
+            found.running = max(0, found.running - 1)
         found.ended += 1
         found.failed += kind == "item_failed"
         found.attempts += event.data.get("attempts", 0) if event.attempt is None else event.attempt

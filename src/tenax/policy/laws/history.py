@@ -66,7 +66,7 @@ def events_of_the_plan(fold: Fold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "nothing-after-the-end",
-    "After its end nothing of an execution begins. Attempts that still ran when it failed may end. While it compensates, only compensations begin.",
+    "After its end nothing of an execution begins, unless an operator opens a failed one again. Attempts that still ran when it failed may end. While it compensates, only compensations begin.",
 )
 def nothing_after_the_end(fold: Fold, event: LoggedEvent) -> Breach | None:
     if not fold.closed or event.type in _ALWAYS:
@@ -76,6 +76,8 @@ def nothing_after_the_end(fold: Fold, event: LoggedEvent) -> Breach | None:
             return Breach(f"{event.type} while the execution compensates", (event.id,))
         return None
     if fold.state == "failed" and event.type in _AFTER_FAILURE:
+        return None
+    if fold.state == "failed" and fold.compensation is None and event.type == "execution_reopened":
         return None
     return Breach(f"{event.type} after {fold.final.type}", (fold.final.id, event.id))
 
@@ -100,7 +102,7 @@ def needs_met(fold: Fold, event: LoggedEvent) -> Breach | None:
 
 @law(
     "step-ends-once",
-    "A step ends once; after a failure only the value of its `on_failure`, or that there is none, may follow.",
+    "A step ends once, and once more each time that an operator starts it again; after a failure only the value of its `on_failure`, or that there is none, may follow.",
 )
 def step_ends_once(fold: Fold, event: LoggedEvent) -> Breach | None:
     if event.type not in STEP_ENDS or event.step not in fold.steps:

@@ -41,6 +41,11 @@ class LetterFold:
         kind = event.kind
         if kind in ENDS:
             self._end(event)
+        elif (
+            kind in ("step_completed", "item_completed", "step_failed_terminal", "item_failed")
+            and "operator" in event.data
+        ):
+            self._move("resolved", "open", "redriven")
         elif kind in ("step_failed_terminal", "item_failed"):
             if (event.decision or {}).get("verdict") == "fail":
                 self._open(event, event.failure)

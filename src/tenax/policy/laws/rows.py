@@ -72,7 +72,7 @@ def _open_steps(fold: Fold) -> int:
 
 
 def _beginnings_differ(row: ExecutionFacts, data: Mapping[str, Any], fold: Fold) -> Iterator[str]:
-    parent = data.get("parent") or {}
+    parent = fold.parent or {}
     yield from _differ("created_at", row.created_at, fold.first.at if fold.first is not None else None)
     yield from _differ("input", row.input or {}, data.get("input") or {})
     yield from _differ("retry_of", row.retry_of, data.get("retry_of"))
@@ -206,7 +206,7 @@ def item_row(work: WorkFold, row: ItemFacts | None, fold: Fold) -> Iterator[str]
         return
     yield from _differ("attempt", row.attempt, work.attempt)
     yield from _differ("max_attempts", row.max_attempts, work.action.policy.policy.max_attempts)
-    if row.stopped_by != "slot":
+    if row.stopped_by != "slot" and not fold.over:  # what still runs after the end is not leased again
         yield from _differ("stopped by a pause", row.stopped_by == "pause", fold.state == "paused")
     yield from _ledgers_differ(work, row)
     yield from _times_differ(work, row, fold)

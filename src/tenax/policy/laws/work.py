@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE
+from tenax.model.policy import Policy
 from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, parse_moment
 from tenax.policy.laws.letters import LetterFold
 from tenax.policy.plan import PlannedAction
+from tenax.policy.retry.resolve import compile_policy
 
 OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
 """States of a work item that has a row."""
@@ -63,6 +65,15 @@ class WorkFold:
     def is_open(self) -> bool:
         return self.status in OPEN
 
+    @property
+    def ended(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled", "stopped")
+
+    @property
+    def granted(self) -> int:
+        """The number of attempts that operators granted."""
+        return int((self.ledger or {}).get("granted", 0))
+
 
 def fold_work_event(work: WorkFold, event: LoggedEvent) -> None:
     """Takes in the next event of the work item."""
@@ -90,14 +101,15 @@ def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
         case "step_retry" | "retry_held":
             _wait(work, event)
         case "retry_released" | "retry_rescheduled":
-            work.status = "retrying"
-            work.due = work.available_at = parse_moment(event.data.get("available_at"))
+            _reschedule(work, event)
         case "lease_released":
             work.status, work.due, work.available_at = "queued", None, event.at
         case "item_cancelled":
             work.status, work.outcome = "cancelled", None
         case "step_failed_terminal" | "item_failed":
             work.status, work.outcome, work.failure = "failed", None, event.failure
+            if event.decision is not None:
+                note_decision(work, event.decision)
         case "step_completed" | "item_completed":
             work.status = "completed"
             if "result" in event.data:
@@ -105,12 +117,31 @@ def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
 
 
 def _enqueue(work: WorkFold, event: LoggedEvent) -> None:
-    """Queues the item. After the first time, its row was lost and inserted again as it was."""
-    if work.status == "new":
+    """Queues the item. After the first time, its row was lost and inserted again as it was, unless the item had ended
+    without an attempt and its execution runs again."""
+    if work.status == "new" or (work.ended and not work.attempt):
         work.status = "queued"
         work.enqueued_at = work.available_at = event.at
     else:
         work.rebuilt = True
+
+
+def _reschedule(work: WorkFold, event: LoggedEvent) -> None:
+    """Moves the next attempt. An operator may have started an ended item again, reset it, or given it a policy."""
+    data = event.data
+    never_began = "was" in data and not event.attempt
+    work.status = "new" if never_began else "retrying"
+    work.due = work.available_at = None if never_began else parse_moment(data.get("available_at"))
+    if "was" in data:
+        work.failure, work.result, work.outcome = None, None, None
+    if "ledger" in data:
+        work.ledger, work.old_version = data["ledger"], False
+    if data.get("reset"):
+        work.counted = work.exempted = 0
+        work.enqueued_at = event.at
+    if "policy" in data:
+        policy = compile_policy(Policy.from_dict(dict(data["policy"])))
+        work.action = replace(work.action, policy=policy)
 
 
 def _start(work: WorkFold, event: LoggedEvent) -> None:

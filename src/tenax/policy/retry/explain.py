@@ -71,12 +71,13 @@ def _what_happened(failure: Mapping[str, Any] | None) -> list[str]:
 
 def _attempts(decision: Mapping[str, Any], attempt: int) -> list[str]:
     before, after, limit = decision["before"], decision["after"], decision["max_attempts"]
+    granted = after.get("granted", 0)
     if {"held_for", "released_due_in"} & decision.get("controls", {}).keys():
-        return [f"Attempts: {used(after['counted'], limit)}; none has ended since it was held."]
+        return [f"Attempts: {used(after['counted'], limit, granted)}; none has ended since it was held."]
     if after["counted"] > before["counted"]:
-        line = f"Attempts: {progress(after['counted'], limit)}"
+        line = f"Attempts: {progress(after['counted'], limit, granted)}"
     else:
-        line = f"Attempts: {uncounted_progress(attempt, after['counted'], limit)}"
+        line = f"Attempts: {uncounted_progress(attempt, after['counted'], limit, granted)}"
     if after["exempted"]:
         line += f"; {after['exempted']} lost to infrastructure and not counted"
     return [line + "."]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tenax.model.attempt.outcome import INFRASTRUCTURE, FailureClass, Outcome
 from tenax.model.decision import Ledger
 from tenax.model.policy import Policy
@@ -83,6 +85,8 @@ def ledger_after(
         highest,
         ledger.polls + 1 if polled else ledger.polls,
         lost_by,
+        ledger.granted,
+        ledger.reopened,
     )
 
 
@@ -101,4 +105,22 @@ def with_delay(ledger: Ledger, delay: float) -> Ledger:
         ledger.highest_cost,
         ledger.polls,
         ledger.lost_by,
+        ledger.granted,
+        ledger.reopened,
+    )
+
+
+def granted_one_more(ledger: Ledger) -> Ledger:
+    """Returns the ledger of an ended item that an operator starts again: it gets one attempt beyond its limit."""
+    return replace(ledger, granted=ledger.granted + 1, reopened=ledger.reopened + 1)
+
+
+def reset_ledger(ledger: Ledger, *, reopens: bool) -> Ledger:
+    """Returns the ledger of an item that an operator resets: nothing is counted yet, and its clock starts anew. Its
+    cost, and what was started again, stay. `reopens` tells whether the item had ended."""
+    return Ledger(
+        cost=ledger.cost,
+        budget=ledger.budget,
+        highest_cost=ledger.highest_cost,
+        reopened=ledger.reopened + 1 if reopens else ledger.reopened,
     )

@@ -177,8 +177,11 @@ class Judgement:
 
     def _exhausted(self) -> Decision | None:
         counted, limit = self.after.counted, self.policy.max_attempts
-        hit = limit is not None and counted >= limit
+        granted = self.after.granted
+        hit = limit is not None and counted >= limit + granted
         saw: dict[str, Any] = {"counted": counted, "max_attempts": limit}
+        if granted:
+            saw["granted"] = granted
         if self.after.exempted:
             saw["exempted"] = self.after.exempted
         self.checks.append(Check("attempts_exhausted", hit=hit, saw=saw))
@@ -189,8 +192,11 @@ class Judgement:
         name, limit = self.matched.name, self.matched.rule.max_attempts
         ended = self.after.by_rule.get(self.matched.key, 0)
         saw = {"rule": name, "ended_in_rule": ended, "max_attempts": limit}
-        self.checks.append(Check("rule_attempts_exhausted", hit=ended >= limit, saw=saw))
-        if ended < limit:
+        if granted:
+            saw["granted"] = granted
+        hit = ended >= limit + granted
+        self.checks.append(Check("rule_attempts_exhausted", hit=hit, saw=saw))
+        if not hit:
             return None
         why = f"{self._what()}: the attempts of {name} are used up ({ended} of {limit})"
         return self._fail("rule_attempts_exhausted", why)
@@ -350,10 +356,10 @@ class Judgement:
         return f"{self.failure.failure_class} ({self.failure.reason})"
 
     def _progress(self) -> str:
-        counted, limit = self.after.counted, self.policy.max_attempts
+        counted, limit, granted = self.after.counted, self.policy.max_attempts, self.after.granted
         if self.after is self.case.ledger:  # no attempt has ended
-            return used(counted, limit)
+            return used(counted, limit, granted)
         if self.after.exempted == self.case.ledger.exempted:
-            return progress(counted, limit)
+            return progress(counted, limit, granted)
         forgiven = f"infra_attempts: {self.after.exempted} of {self.policy.infra_attempts}"
-        return f"{uncounted_progress(self.case.attempt, counted, limit)} ({forgiven})"
+        return f"{uncounted_progress(self.case.attempt, counted, limit, granted)} ({forgiven})"

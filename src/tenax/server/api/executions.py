@@ -16,7 +16,6 @@ from tenax.model.views import (
     ExecutionStatus,
     ExecutionSummary,
     Explanation,
-    RetryAnswer,
     SignalAnswer,
     Tree,
 )
@@ -34,8 +33,6 @@ from tenax.server.schema.parameters import (
     refuse_unknown_parameters,
 )
 from tenax.server.schema.responses import (
-    CancelAnswer,
-    PauseAnswer,
     answer_execution,
     answer_list,
     answer_many,
@@ -179,39 +176,6 @@ async def diagnose(
     return answer_view(await engine(request).diagnose(execution_id, step=step, item=item))
 
 
-@router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.REASON, optional=True))
-async def cancel(request: Request, execution_id: ExecutionId) -> Response:
-    """Cancels an execution.
-
-    Work that waits ends at once, and leases of running attempts are revoked.
-    """
-    body = await read_body(request, bodies.REASON, empty=b"{}")
-    changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
-    return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
-
-
-@router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.REASON, optional=True))
-async def pause(request: Request, execution_id: ExecutionId) -> Response:
-    """Pauses an execution.
-
-    Nothing of it or of its children starts any more. Running attempts may finish.
-    """
-    body = await read_body(request, bodies.REASON, empty=b"{}")
-    changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
-    return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
-
-
-@router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.REASON, optional=True))
-async def resume(request: Request, execution_id: ExecutionId) -> Response:
-    """Resumes a paused execution.
-
-    The execution and its children go on.
-    """
-    body = await read_body(request, bodies.REASON, empty=b"{}")
-    changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
-    return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
-
-
 @router.post("/{execution_id}/signals", **described(SignalAnswer, body=bodies.SIGNAL))
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
     """Sends a signal to an execution.
@@ -233,17 +197,3 @@ async def tree(request: Request, execution_id: ExecutionId) -> Response:
     The answer has the children of its children too.
     """
     return answer_view(await engine(request).tree(execution_id))
-
-
-@router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
-async def retry(request: Request, execution_id: ExecutionId) -> Response:
-    """Retries an execution.
-
-    What waits for a retry or is held runs now. A finished execution is run again as a new one that is linked
-    to it.
-    """
-    body = await read_body(request, bodies.RETRY, empty=b"{}")
-    done = await engine(request).retry(
-        execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
-    )
-    return answer_view(done)

@@ -93,11 +93,31 @@ class Workflow(PersonBody, frozen=True):
     files: Files = msgspec.field(default_factory=dict)
 
 
-class Retry(PersonBody, frozen=True):
-    """Runs what waits for a retry now, or runs a finished execution again. With `from_failed` the steps that succeeded are not run again."""
+class Operation(PersonBody, frozen=True):
+    """An action on an execution, on one of its steps, or on one item of a fan-out."""
 
-    from_failed: bool = False
+    step: Name | None = None
+    item: Item | None = None
     reason: Text | None = None
+
+
+class Retry(Operation, frozen=True):
+    """Runs again what waits or has failed. `new`: a finished execution runs again as a new one, with these inputs changed."""
+
+    new: bool = False
+    input: dict[str, Any] | None = None
+
+
+class Completion(Operation, frozen=True, kw_only=True):
+    """The result that a step, or an item of a fan-out, is to have."""
+
+    result: Any
+
+
+class Rescheduling(Operation, frozen=True, kw_only=True):
+    """The fields of the retry policy that change for what waits."""
+
+    policy: dict[str, Any]
 
 
 class AttuneConfig(PersonBody, frozen=True):
@@ -168,6 +188,9 @@ SIGNAL = Body(Signal)
 WORKFLOW = Body(Workflow)
 RETRY = Body(Retry)
 ATTUNE_EXECUTION = Body(AttuneExecution)
+OPERATION = Body(Operation)
+COMPLETION = Body(Completion)
+RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 _ANYTHING: Any = Any

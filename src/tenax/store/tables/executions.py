@@ -63,6 +63,7 @@ class StoredExecution(RelatedExecution):
     submit_key: str | None
     retry_of: int | None
     original_execution: int | None
+    retried_by: list[int]
     compensation: str | None
     deadline_at: datetime | None
     now: datetime

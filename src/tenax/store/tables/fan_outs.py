@@ -61,9 +61,13 @@ async def load_last_failure(tx: Connection, fan_out: FanOutRow) -> dict[str, Any
     return failure
 
 
-async def copy_item_results(tx: Connection, execution_id: int, source: int, steps: Sequence[str]) -> None:
-    """Copies results of items to an execution from the one that it retries."""
-    await tx.execute(sql("copy_item_results"), execution_id, source, steps)
+async def reopen_fan_out(
+    tx: Connection, key: StepKey, numbers: Sequence[int], parallelism: int
+) -> FanOutRow | None:
+    """Opens a fan-out that had ended, or whose execution had. The items of these numbers are not ended any more.
+    Returns None if the fan-out has no row."""
+    row = await tx.fetchrow(sql("reopen_fan_out"), *key, numbers, parallelism)
+    return None if row is None else FanOutRow(*row)
 
 
 async def end_unstarted_items(
@@ -176,6 +180,10 @@ class LostItem:
     """Its concurrency key, which it shares with other items."""
     id: int | None = None
     """Its former id, if the log has it."""
+    started_at: datetime | None = None
+    """When its current attempt began, if that is now."""
+    policy: dict[str, Any] | None = None
+    """The retry policy that an operator gave it."""
     last_error: str | None = None
 
 
@@ -244,6 +252,8 @@ async def restore_items(
         "item_key": [one.key for one in lost],
         "item_suspect": [one.suspect for one in lost],
         "item_id": [one.id for one in lost],
+        "item_started_at": [one.started_at for one in lost],
+        "item_policy": [encoded(one.policy) for one in lost],
         "item_last_error": [one.last_error for one in lost],
     }
     text, arguments = named("restore_items").fill(values)

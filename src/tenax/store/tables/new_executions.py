@@ -53,6 +53,7 @@ def _inserted(row: Any, item: NewItem | None) -> InsertedExecution:
         vary=row["vary"],
         lane=0,
         ledger=None,
+        policy=None,
         created=row["created"],
         worker=item.lease.worker,
         grant=item.lease.grant,

@@ -1,19 +1,22 @@
-"""Cancels, pauses, resumes and retries executions."""
+"""Cancels, pauses and resumes executions."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
-from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import print_json, say
+from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.settings import Settings
 
 Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]
+NoStep = Annotated[str | None, Parameter(name="--step", show=False)]
+"""A step cannot be cancelled, paused or resumed: a command says so."""
 
 
 def cancel(
@@ -21,12 +24,14 @@ def cancel(
     /,
     *,
     reason: Reason = None,
+    step: NoStep = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Cancel an execution. Waiting work ends at once. Running attempts are stopped at the next heartbeat of their worker,
     and their reports are not applied.
     """
+    _refuse_step("cancel", step)
     settings = where.settings()
     changed, running = run_async(_cancelled(settings, execution_id, reason))
     if json:
@@ -57,12 +62,14 @@ def pause(
     /,
     *,
     reason: Reason = None,
+    step: NoStep = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Pause an execution: it starts no more work until it is resumed. Running attempts may finish, and their outcomes are
     decided on as usual. Its children are paused too.
     """
+    _refuse_step("pause", step)
     changed = run_async(_paused(where, execution_id, reason, paused=True))
     if json:
         print_json({"id": execution_id, "status": "paused", "changed": changed})
@@ -78,10 +85,12 @@ def resume(
     /,
     *,
     reason: Reason = None,
+    step: NoStep = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Resume a paused execution and its children."""
+    _refuse_step("resume", step)
     changed = run_async(_paused(where, execution_id, reason, paused=False))
     if json:
         print_json({"id": execution_id, "status": "running", "changed": changed})
@@ -95,39 +104,9 @@ async def _paused(where: TargetFlags, execution_id: int, reason: str | None, *, 
         return await verb(execution_id, reason=reason)
 
 
-def retry(
-    execution_id: ExecutionId,
-    /,
-    *,
-    from_failed: Annotated[
-        bool, Parameter(help="Keep the results of the steps that succeeded, if the execution is finished.")
-    ] = False,
-    reason: Reason = None,
-    json: Json = False,
-    where: TargetFlags = DEFAULT_TARGET,
-) -> None:
-    """Run waiting retries now. Run a finished execution again, as a new execution that is linked to it."""
-    answer, nobody = run_async(_retried(where, execution_id, reason, from_failed=from_failed))
-    if json:
-        print_json(answer)
-    elif answer["created"]:
-        number = answer["id"]
-        lines = [
-            f"execution {number} is submitted: a retry of {execution_id}",
-            f"follow it: {where.command('show', number, '--follow')}",
-        ]
-        say("\n  ".join([*lines, *([nobody] if nobody else ())]))
-    else:
-        say(f"execution {execution_id}: {', '.join(answer['steps'])} will be tried again now")
-
-
-async def _retried(
-    where: TargetFlags,
-    execution_id: int,
-    reason: str | None,
-    *,
-    from_failed: bool,
-) -> tuple[dict[str, Any], str | None]:
-    async with open_backend(where.settings()) as backend:
-        answer = await backend.retry(execution_id, from_failed=from_failed, reason=reason)
-        return answer, await no_worker_warning(backend, answer["id"], where) if answer["created"] else None
+def _refuse_step(action: str, step: str | None) -> None:
+    if step is not None:
+        raise UsageError(
+            f"{action} is for whole executions, not for a step of one",
+            remedy="leave --step out; resolve, complete, fail and retry are for steps",
+        )

@@ -12,7 +12,7 @@ leased as (
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,
               i.started_at, i.compensates, i.ledger is null as fresh,
               coalesce((i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0, false) as is_retry,
-              i.element, i.previous, i.vary, i.lane, i.ledger, i.runtime,
+              i.element, i.previous, i.vary, i.lane, i.ledger, i.policy, i.runtime,
               date_part('epoch', i.created_at) as created, i.worker
 ), logged as (
     insert into tenax.log (execution_id, at, events)
@@ -26,5 +26,5 @@ leased as (
       from leased
 )
 select n, id, execution_id, plan_id, step, attempt, max_attempts, timeout, base_dir, item_no, started_at, compensates, fresh,
-       is_retry, element, previous, vary, lane, ledger, created
+       is_retry, element, previous, vary, lane, ledger, policy, created
   from leased

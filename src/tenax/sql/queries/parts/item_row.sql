@@ -5,4 +5,4 @@ i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i
        case when i.awaiting = 'child'
             then (select c.id from tenax.execution c
                    where {is_child_of_item}) end as child,
-       i.stopped_by is distinct from 'slot' as placed, (i.limits).action, (i.limits).key
+       i.stopped_by is distinct from 'slot' as placed, (i.limits).action, (i.limits).key, i.policy

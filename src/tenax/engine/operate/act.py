@@ -1,0 +1,273 @@
+"""Carries out operators' actions on executions, steps and work items: the one entry for all of them.
+
+An action on items goes through the transition of `policy.operator_transition`, and the graph goes on from it as from an
+outcome. Everything is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from msgspec import UNSET
+
+from tenax.engine.context import EngineContext, no_execution
+from tenax.engine.graph.advance import advance_executions
+from tenax.engine.graph.compensation import write
+from tenax.engine.graph.end_execution import fail_execution, render_results
+from tenax.engine.graph.execution_update import ExecutionUpdate
+from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
+from tenax.engine.operate import family
+from tenax.engine.operate.operator_action import OperatorAction, check_action
+from tenax.engine.operate.reopen import How, ReopenRequest, reopen
+from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
+from tenax.engine.operate.rescheduled_policy import rescheduled_policy
+from tenax.engine.operate.targets import (
+    check_execution,
+    check_place,
+    find_ended_targets,
+    find_open_targets,
+    nothing_to_do,
+    was_cut_short,
+)
+from tenax.engine.slices import TimeSlice
+from tenax.errors import Busy
+from tenax.model.events import event
+from tenax.model.events.data import OperatorData
+from tenax.model.events.types import OperatorAction as OperatorActed
+from tenax.model.json_text import decode
+from tenax.model.policy import Policy
+from tenax.model.views import ActionAnswer, ExecutionStatus
+from tenax.policy.operator_actions import EXECUTION_ACTIONS, ItemAction
+from tenax.policy.operator_transition import OperatorTransition, Word, operate
+from tenax.policy.plan import Plan
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow, FanOutRow, OperatedItem
+from tenax.store.tables import live_items
+from tenax.store.tables.executions import find_descendants
+from tenax.store.tables.fan_outs import load_fan_outs
+from tenax.store.tables.reopening import (
+    delete_items,
+    find_line,
+    lock_operated_items,
+    restart_clocks,
+    set_policies,
+)
+from tenax.store.tables.steps import StepKey, ended_steps
+
+_HOW: dict[str, How] = {"retry": "grant", "reset": "reset", "resolve": "keep", "complete": "keep"}
+
+
+async def act(
+    context: EngineContext, execution_id: int, asked: OperatorAction, *, actor: str
+) -> ActionAnswer:
+    """Carries out an action. Raises Conflict where it is not legal, with what would be."""
+    check_action(asked)
+    if asked.action in EXECUTION_ACTIONS:
+        return await _act_on_execution(context, execution_id, asked, actor)
+    for left in reversed(range(family.TRIES)):
+        try:
+            async with context.transaction() as tx:
+                answer = await _ItemActions(tx, context, execution_id, asked, actor).run()
+        except Busy:
+            if not left:
+                raise
+            continue
+        context.notifier.announce(
+            ready=True, server_steps=True, messages=True, due_in=0.0,
+            executions=[execution_id, *answer.reopened],
+        )  # fmt: skip
+        return answer
+    raise AssertionError("unreachable")
+
+
+async def _act_on_execution(
+    context: EngineContext, execution_id: int, asked: OperatorAction, actor: str
+) -> ActionAnswer:
+    act_on = {"cancel": family.cancel, "pause": family.pause, "resume": family.resume}[asked.action]
+    changed = await act_on(context, execution_id, actor=actor, reason=asked.reason)
+    status = {"cancel": "cancelled", "pause": "paused", "resume": "running"}[asked.action]
+    return ActionAnswer(
+        id=execution_id,
+        action=asked.action,
+        status=cast("ExecutionStatus", status),
+        changed=changed,
+        steps=[],
+        items=0,
+        reopened=[],
+    )
+
+
+@dataclass(slots=True)
+class _ItemActions:
+    """One action on work items of an execution, in one transaction."""
+
+    tx: Connection
+    context: EngineContext
+    execution_id: int
+    asked: OperatorAction
+    actor: str
+    journal: Journal = field(init=False)
+    row: ExecutionRow = field(init=False)
+    plan: Plan = field(init=False)
+    updates: dict[int, ExecutionUpdate] = field(default_factory=dict)
+    fan_outs: dict[StepKey, FanOutRow] = field(default_factory=dict)
+
+    async def run(self) -> ActionAnswer:
+        locked = await self._lock()
+        self.plan = await self.context.plans.one(self.tx, self.row.plan_id)
+        check_execution(self.row, self.asked, deactivated=locked.origins[self.execution_id].deactivated)
+        check_place(self.plan, self.asked)
+        requests: list[ReopenRequest] = []
+        targets = await self._open_items() if self.row.open else []
+        if not targets:
+            requests = await self._start_again(locked)
+            if self.asked.action in ("resolve", "complete"):
+                targets = await self._inserted_items(requests)
+        else:
+            self._log_action(self.execution_id)
+        steps = list(dict.fromkeys([*(requests and self._steps_of(requests)), *(i.step for i in targets)]))
+        items = len(targets) or sum(len(r) if r is not None else 1 for r in self._wanted(requests))
+        await self._operate(targets)
+        await self._go_on()
+        return ActionAnswer(
+            id=self.execution_id, action=self.asked.action, status=cast("ExecutionStatus", self.row.state), changed=True,
+            steps=steps, items=items, reopened=[r.row.id for r in requests if r.was_closed],
+        )  # fmt: skip
+
+    # -- locks and targets
+
+    async def _lock(self) -> LockedFamily:
+        """Locks the execution with its parents, and a failed one with its descendants: in the order of their ids."""
+        rows, now = await live_items.lock_executions(self.tx, await find_line(self.tx, self.execution_id))
+        if now is None:
+            raise no_execution(self.execution_id)
+        head = rows[self.execution_id]
+        if self.asked.action == "retry" and (not head.open or self.asked.step is not None):
+            below = [id_ for id_ in await find_descendants(self.tx, head.id) if id_ not in rows]
+            if below:
+                more, later = await live_items.lock_executions(self.tx, below)
+                rows, now = rows | more, later or now
+        self.row = head
+        self.journal = Journal(now, max_result_bytes=self.context.settings.max_rendered)
+        return LockedFamily(self.tx, self.context, rows, await lock_origins(self.tx, rows))
+
+    async def _open_items(self) -> list[OperatedItem]:
+        items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.item)
+        return find_open_targets(self.row, self.plan, self.asked, items)
+
+    async def _inserted_items(self, requests: Sequence[ReopenRequest]) -> list[OperatedItem]:
+        """Returns the items that an operator ends as soon as they are there again."""
+        steps = self._steps_of(requests)
+        items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.item)
+        return [item for item in items if item.step in steps and not item.compensates]
+
+    async def _start_again(self, locked: LockedFamily) -> list[ReopenRequest]:
+        """Starts the ended steps again that the action is meant for, with the family that goes on with them."""
+        state = await locked.state(self.execution_id)
+        wanted = find_ended_targets(self.row, self.asked, state)
+        if not wanted and not was_cut_short(self.row, self.plan, self.asked, state):
+            raise nothing_to_do(self.row, self.asked, state)
+        requests = await requests_for(
+            locked, self.execution_id, wanted, _HOW[self.asked.action], self.actor,
+            with_children=self.asked.action == "retry",
+        )  # fmt: skip
+        for request in requests:
+            self._log_action(request.row.id)
+            self.updates[request.row.id] = await reopen(self.tx, self.context, self.journal, request)
+        await self.journal.write(self.tx)
+        self.journal = Journal(self.journal.now, max_result_bytes=self.journal.max_result_bytes)
+        return requests
+
+    def _log_action(self, execution_id: int) -> None:
+        asked = self.asked
+        here = execution_id == self.execution_id
+        data = OperatorData(
+            action="retry_now" if asked.action == "retry" and here and self.row.open else asked.action,
+            actor=self.actor,
+            reason=asked.reason,
+            because_of=UNSET if here else self.execution_id,
+        )
+        step, item = (asked.step, asked.item) if here else (None, None)
+        self.journal.log(execution_id, event(OperatorActed, step, item=item, data=data))
+
+    @staticmethod
+    def _wanted(requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
+        return [items for request in requests for items in request.wanted.values()]
+
+    def _steps_of(self, requests: Sequence[ReopenRequest]) -> list[str]:
+        return [name for r in requests if r.row.id == self.execution_id for name in r.wanted]
+
+    # -- what follows
+
+    async def _operate(self, items: Sequence[OperatedItem]) -> None:
+        """Passes the items through the transition, and takes in what follows."""
+        keys = {fan_out_key(item) for item in items if item.item_no is not None and not item.compensates}
+        self.fan_outs = await load_fan_outs(self.tx, sorted(keys)) if keys else {}
+        word = Word(cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result)
+        clocks: list[int] = []
+        policies: dict[int, Policy] = {}
+        time_slice = TimeSlice()
+        for item in items:
+            if time_slice.is_over:
+                await time_slice.give_way()
+            fan_out = None if item.compensates else self.fan_outs.get(fan_out_key(item))
+            if self.asked.policy is not None:
+                word = word._replace(policy=rescheduled_policy(self.plan, item, self.asked.policy))
+            made = operate(
+                self.plan, item, word, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
+            )
+            self._take(made, fan_out)
+            clocks += [item.id] if made.restarts_clock else []
+            if made.policy is not None:
+                policies[item.id] = made.policy
+        if clocks:
+            await restart_clocks(self.tx, clocks, self.journal.now)
+        if policies:
+            await set_policies(self.tx, list(policies), list(policies.values()))
+
+    def _take(self, made: OperatorTransition, fan_out: FanOutRow | None) -> None:
+        item, journal = made.item, self.journal
+        journal.add(made)
+        if made.ended_step is not None:
+            self._update().ended.append(made.ended_step)
+        if fan_out is None:
+            return
+        journal.fan_outs[fan_out_key(item)] = fan_out
+        if made.item_result is not None:
+            fan_out.count(made.item_result)
+            if fan_out.parallelism is not None:
+                fan_out.placed -= item.placed
+
+    def _update(self) -> ExecutionUpdate:
+        return self.updates.setdefault(
+            self.execution_id, ExecutionUpdate(self.row, self.plan, self.context.rendering)
+        )
+
+    async def _go_on(self) -> None:
+        """Lets the graphs go on, up to the end of the executions."""
+        if self.fan_outs:
+            await self.journal.write_item_results(self.tx)
+            await delete_items(self.tx, self.journal.ended_items)
+            await close_fan_outs(self.tx, self.journal, lambda _: self._update(), self.fan_outs.values())
+        for update in self.updates.values():
+            if not update.ended and update.row.open and update.row.open_steps == 0:
+                await self._end(update)
+        await advance_executions(
+            self.tx, self.journal, [update for update in self.updates.values() if update.ended]
+        )
+        await write(self.tx, self.context, self.journal)
+
+    async def _end(self, update: ExecutionUpdate) -> None:
+        """Ends an execution that has nothing left to do: all its steps had ended before its deadline was noticed."""
+        failure = decode(update.row.failure)
+        if failure is not None:
+            fail_execution(self.journal, update.row, update.plan, failure)
+            return
+        steps = await ended_steps(self.tx, update.row.id, most=self.context.settings.max_rendered)
+        ended = ExecutionUpdate(update.row, update.plan, update.budget, ended=steps)
+        await render_results(self.tx, self.journal, [ended])
+        if ended.failure is not None:
+            fail_execution(self.journal, update.row, update.plan, ended.failure)

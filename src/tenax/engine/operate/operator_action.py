@@ -1,0 +1,54 @@
+"""An operator's action as it is asked for, and the check of what can be said without the execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tenax.errors import UsageError
+from tenax.model.source.findings import shorten, suggest
+from tenax.policy.operator_actions import ACTIONS, EXECUTION_ACTIONS, NEED_REASON
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAction:
+    """What an operator asks for: an action on an execution, on one of its steps, or on one item of a fan-out."""
+
+    action: str
+    step: str | None = None
+    item: int | None = None
+    reason: str | None = None
+    result: Any = None
+    """The result that `complete` gives."""
+    has_result: bool = False
+    policy: Mapping[str, Any] | None = None
+    """The fields of the retry policy that `reschedule` changes."""
+
+
+def check_action(asked: OperatorAction) -> None:
+    """Refuses an action that no execution could carry out."""
+    if asked.action not in ACTIONS:
+        raise UsageError(f"there is no action {shorten(repr(asked.action))}{suggest(asked.action, ACTIONS)}")
+    if asked.action in NEED_REASON and not (asked.reason or "").strip():
+        raise UsageError(
+            f"{asked.action} changes a verdict: it needs a reason, which is recorded",
+            remedy="give a `reason`",
+        )
+    if asked.action in EXECUTION_ACTIONS and (asked.step is not None or asked.item is not None):
+        raise UsageError(
+            f"{asked.action} is for whole executions, not for a step of one",
+            remedy="leave `step` and `item` out",
+        )
+    if asked.item is not None and asked.step is None:
+        raise UsageError("`item` is the number of an item of a fan-out: name its `step` as well")
+    if asked.has_result != (asked.action == "complete"):
+        words = (
+            "complete needs the `result` that the step is to have"
+            if asked.action == "complete"
+            else "`result` is for complete"
+        )
+        raise UsageError(words, remedy="for a step without a result there is resolve")
+    if (asked.policy is not None) != (asked.action == "reschedule"):
+        words = "`policy` is for reschedule" if asked.policy is not None else "reschedule needs a `policy`"
+        raise UsageError(words, remedy='give the fields that change, such as {"initial_delay": "10s"}')

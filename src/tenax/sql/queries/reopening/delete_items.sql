@@ -1,0 +1,1 @@
+delete from tenax.item where id = any($1::bigint[])

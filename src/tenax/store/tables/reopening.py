@@ -1,0 +1,70 @@
+"""What operators' actions read and write beside the journal: executions that are opened again, and the items that they
+act on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tenax.model.json_text import encode
+from tenax.model.policy import Policy
+from tenax.store.connect import Connection
+from tenax.store.rows import OperatedItem
+from tenax.store.statements import sql
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What started an execution: an attempt of its parent, or nothing."""
+
+    id: int
+    parent_id: int | None
+    parent_step: str | None
+    parent_item_no: int | None
+    parent_attempt: int | None
+    deactivated: bool
+
+
+async def load_origins(tx: Connection, executions: Sequence[int]) -> dict[int, Origin]:
+    return {row["id"]: Origin(*row) for row in await tx.fetch(sql("load_parents"), executions)}
+
+
+async def find_line(tx: Connection, execution_id: int) -> list[int]:
+    """Returns an execution, its parent, and so on up to the root."""
+    return [row["id"] for row in await tx.fetch(sql("find_ancestors"), execution_id)]
+
+
+async def lock_operated_items(
+    tx: Connection, execution_id: int, step: str | None, item: int | None
+) -> list[OperatedItem]:
+    rows = await tx.fetch(sql("lock_operated_items"), execution_id, step, item)
+    return [OperatedItem(*row) for row in rows]
+
+
+async def reopen_execution(
+    tx: Connection, execution_id: int, steps: Sequence[str], failure: str | None, deadline_at: datetime | None
+) -> None:
+    """Opens an execution again. The rows of these steps go."""
+    await tx.execute(sql("reopen_execution"), execution_id, steps, failure, deadline_at)
+
+
+async def adopt_child(tx: Connection, child: int, attempt: int) -> None:
+    """Lets this attempt of its parent's item wait for a child that an earlier attempt had started."""
+    await tx.execute(sql("adopt_child"), child, attempt)
+
+
+async def delete_items(tx: Connection, items: Sequence[int]) -> None:
+    """Deletes ended items before anything looks for items that wait. Their results must be written before."""
+    await tx.execute(sql("delete_items"), items)
+
+
+async def set_policies(tx: Connection, items: Sequence[int], policies: Sequence[Policy]) -> None:
+    """Gives each item a retry policy of its own."""
+    bodies = [encode(policy.as_dict()) for policy in policies]
+    await tx.execute(sql("set_policies"), items, bodies)
+
+
+async def restart_clocks(tx: Connection, items: Sequence[int], now: datetime) -> None:
+    """Lets the time of `give_up_after` of these items start anew."""
+    await tx.execute(sql("restart_clocks"), items, now)
