@@ -42,7 +42,7 @@ def test_both_ways_give_the_same(both):
     assert shown[0] == shown[1]
     cancelled = over_http("cancel", "1", "--reason", "enough", "--json")
     assert (cancelled.code, cancelled.json) == (0, {"id": 1, "status": "cancelled"})
-    again = [way("retry", "1", "--json").json for way in both]
+    again = [way("retry", "1", "--new", "--json").json for way in both]
     assert [{**body, "id": 0} for body in again] == [{"id": 0, "created": True, "retry_of": 1}] * 2
     running = over_http("list", "--status", "running", "--since", "1h", "--json").json
     assert [row["id"] for row in running] == [body["id"] for body in reversed(again)]

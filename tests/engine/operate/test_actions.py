@@ -73,8 +73,9 @@ MORE: dict[str, dict[str, Any]] = {
 async def to_its_end(hand: Hand, id_: int) -> str:
     """Succeeds with all that is ready, until the execution has ended."""
     for _ in range(20):
-        for a in await hand.lease():
-            await hand.succeed(a, a.step)
+        while leased := await hand.lease():
+            for a in leased:
+                await hand.succeed(a, a.step)
         if (status := await hand.status(id_)) != "running":
             return status
         await hand.wait(3600)

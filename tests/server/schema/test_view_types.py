@@ -50,9 +50,10 @@ def test_a_view_is_described_by_its_own_fields(described, view):
     ids=lambda one: one.__name__,
 )
 def test_a_body_is_described_by_its_own_fields(described, body):
-    assert list(described[body.__name__]["properties"]) == [
-        field.encode_name for field in msgspec.structs.fields(body)
-    ]
+    names = list(body.__match_args__)
+    if issubclass(body, requests.ByPeople):  # fields by keyword only are not among those
+        names = [field.encode_name for field in msgspec.structs.fields(body)]
+    assert list(described[body.__name__]["properties"]) == names
 
 
 def test_the_bounds_of_a_body_are_in_its_description(described):

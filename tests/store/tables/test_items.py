@@ -119,7 +119,7 @@ async def test_the_row_has_few_columns(database_url):
         columns = await connection.fetch(
             "select from information_schema.columns where table_schema = 'tenax' and table_name = 'item'"
         )
-    assert len(columns) <= 34
+    assert len(columns) <= 35, "up to 40 have a header of the same size"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from tenax.engine.operate.reopen import How, ReopenRequest, reopen
 from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
 from tenax.engine.operate.rescheduled_policy import rescheduled_policy
 from tenax.engine.operate.targets import (
+    cannot_go_on,
     check_execution,
     check_place,
     find_ended_targets,
@@ -166,6 +167,8 @@ class _ItemActions:
 
     async def _start_again(self, locked: LockedFamily) -> list[ReopenRequest]:
         """Starts the ended steps again that the action is meant for, with the family that goes on with them."""
+        if self.row.failing:
+            raise cannot_go_on(self.row)
         state = await locked.state(self.execution_id)
         wanted = find_ended_targets(self.row, self.asked, state)
         if not wanted and not was_cut_short(self.row, self.plan, self.asked, state):

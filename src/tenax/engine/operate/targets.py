@@ -52,10 +52,15 @@ def check_execution(row: ExecutionRow, asked: OperatorAction, *, deactivated: bo
             remedy=_anew(row.id),
         )
     if row.compensation is not None and not (row.open and asked.action in ON_COMPENSATION):
-        words = "its compensations have begun" if row.open else "what it had done was undone by compensations"
-        raise Conflict(
-            f"execution {row.id} has failed, and {words}: it cannot go on from there", remedy=_anew(row.id)
-        )
+        raise cannot_go_on(row)
+
+
+def cannot_go_on(row: ExecutionRow) -> Conflict:
+    """Returns the refusal to start an execution again that compensates, or has compensated."""
+    words = "its compensations have begun" if row.open else "what it had done was undone by compensations"
+    return Conflict(
+        f"execution {row.id} has failed, and {words}: it cannot go on from there", remedy=_anew(row.id)
+    )
 
 
 def _anew(execution_id: int) -> str:
