@@ -22,20 +22,18 @@ from tenax.model.metrics.log_rows import LogRow, read_chunk
 from tenax.store.connect import Connection
 from tenax.store.tables import roll_up
 
-FIRST_STEP = 64
+FIRST_STEP = 16
 """Transactions that the first part of a round reads. Those of a busy server have up to some hundred rows each."""
 LARGEST_STEP = 1_000_000  # transactions of a part, where hardly any of them wrote to the log
 WANTED_ROWS = 4_000  # rows of the log in one part
-ROUND_SECONDS = 1.0
-"""Seconds after which a round begins no other part. The next round goes on."""
 LEAST_PAUSE = 1.0  # seconds between two rounds
-LEAST_SHARE, MOST_SHARE = 0.02, 0.25
+LEAST_SHARE, MOST_SHARE = 0.02, 0.5
 """The share of the time that counting may take. It grows with the lag, up to `WHOLE_LAG`."""
 WHOLE_LAG = 120.0  # seconds of lag at which counting takes its largest share
 IDLE_SAVE = 5.0  # seconds between two writes of the cursor while nothing is written to the log
 KNOWN_EXECUTIONS = 50_000  # executions whose workflow is remembered
 PRUNED_AT_ONCE = 5_000  # rows of each table that one sweep of old minutes deletes
-SUMMARIZED_AT_ONCE = 64  # ranges of the log that one round summarizes in an index
+SUMMARIZED_AT_ONCE = 16  # ranges of the log that one round summarizes in an index
 _log = structlog.get_logger("tenax.metrics")
 
 
@@ -58,9 +56,10 @@ class RollUp:
         self.lag = 0.0
         """Seconds by which the counts were behind the log after the last round."""
 
-    async def round(self, seconds: float = ROUND_SECONDS) -> bool:
-        """Counts new rows for about so many seconds. Returns whether all of them are counted."""
-        end = perf_counter() + seconds
+    async def round(self) -> bool:
+        """Counts new rows for its share of a second: a burst of work that is over within a second hardly notices it.
+        Returns whether all rows are counted."""
+        end = perf_counter() + self._share * LEAST_PAUSE
         self._step = min(self._step, FIRST_STEP)
         await self._summarize()
         while True:
@@ -75,8 +74,11 @@ class RollUp:
 
     def pause_after(self, seconds: float) -> float:
         """Returns the seconds to wait after a round of this length."""
-        share = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(self.lag / WHOLE_LAG, 1.0)
-        return max(LEAST_PAUSE, seconds * (1 / share - 1))
+        return max(LEAST_PAUSE, seconds * (1 / self._share - 1))
+
+    @property
+    def _share(self) -> float:
+        return LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(self.lag / WHOLE_LAG, 1.0)
 
     async def prune(self) -> None:
         """Deletes minutes that are older than the setting says. The totals keep their counts."""

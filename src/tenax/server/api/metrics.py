@@ -19,12 +19,11 @@ from tenax.server.services import engine, services
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 router = APIRouter(tags=["metrics"], dependencies=[Depends(refuse_unknown_parameters)])
-_TEXT = {
-    "responses": {200: {"description": "Done", "content": {"text/plain": {"schema": {"type": "string"}}}}}
-}
+_TEXT = described(None)
+_TEXT["responses"][200]["content"] = {"text/plain": {"schema": {"type": "string"}}}
 
 
-@router.get("/metrics", response_class=Response, **{**described(None), **_TEXT})
+@router.get("/metrics", response_class=Response, **_TEXT)
 async def metrics(request: Request) -> Response:
     """The metrics in the text format of Prometheus. Those of the whole database are exported by the leading server only."""
     parts = services(request)
