@@ -35,7 +35,7 @@ async def failures_of_many_kinds(hand: Hand) -> None:
     leased = (await hand.start())[1]
     await hand.succeed(leased, {"type": "step_failed_terminal"})
     released = await quarantined(hand)
-    await hand.engine.retry(released, actor="me")
+    await hand.retry(released)
     await hand.succeed(await hand.lease_one("good"))
     cancelled = await quarantined(hand)
     await hand.engine.cancel(cancelled, actor="me")

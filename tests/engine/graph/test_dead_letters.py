@@ -138,7 +138,7 @@ async def test_a_quarantined_item_has_a_letter_at_once(hand):
 async def test_its_letter_follows_it_to_its_success(hand):
     id_ = await quarantined(hand)
     await hand.clock.advance(60)
-    await hand.engine.retry(id_, actor="me")
+    await hand.retry(id_)
     assert (await letter(hand))["status"] == "redriven"
     await hand.succeed(await hand.lease_one("good"))
     found = await letter(hand)
@@ -150,7 +150,7 @@ async def test_its_letter_follows_it_to_its_success(hand):
 async def test_one_that_is_quarantined_again_is_the_same_letter(hand):
     id_ = await quarantined(hand)
     before = await letter(hand)
-    await hand.engine.retry(id_, actor="me")
+    await hand.retry(id_)
     await killed(hand, "a")
     found = await letter(hand)
     assert (found["item_id"], found["status"], found["failed_times"], found["attempts"]) == (
@@ -165,7 +165,7 @@ async def test_one_that_is_quarantined_again_is_the_same_letter(hand):
 
 async def test_one_that_is_released_and_fails_is_the_same_letter(hand):
     id_ = await quarantined(hand)
-    await hand.engine.retry(id_, actor="me")
+    await hand.retry(id_)
     await give_up(hand, await take(hand, "good"), "it was the input")
     found = await letter(hand)
     assert (found["status"], found["failed_times"], found["rule"], found["message"]) == (
@@ -197,7 +197,7 @@ async def test_one_that_the_server_releases_is_redriven(hand):
 async def test_the_letter_of_a_cancelled_item_is_resolved(hand, release):
     id_ = await quarantined(hand)
     if release:
-        await hand.engine.retry(id_, actor="me")
+        await hand.retry(id_)
     await hand.engine.cancel(id_, actor="me")
     assert (await letter(hand))["status"] == "resolved"
     assert await lawful(hand)

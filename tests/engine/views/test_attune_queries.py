@@ -54,7 +54,7 @@ async def live(hand: Hand) -> None:
     # A person does not wait.
     by_hand, attempt = await hand.start()
     await hand.fail(attempt)
-    await hand.engine.retry(by_hand, actor="me")
+    await hand.retry(by_hand)
     await hand.succeed(await hand.lease_one())
     # The attempts of an item are used up.
     await hand.submit(FAN_OUT)

@@ -194,7 +194,7 @@ async def test_the_sums_are_those_of_the_events(hand):
 async def test_a_manual_retry_is_an_execution_that_names_the_first(hand):
     first, attempt = await hand.start()
     await hand.fail(attempt, fatal=True, message="no")
-    again = await hand.engine.retry(first, actor="me")
+    again = await hand.engine.run_anew(first, actor="me")
     await hand.succeed(await hand.lease_one())
     [row] = await rows(hand, "retry_chain", again.id)
     assert (row["retry_of_execution"], row["original_of_executions"], row["retry_reason"]) == (
