@@ -20,11 +20,14 @@ from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.views import executions as views
+from tenax.engine.views import selection
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.execution_views import Event, Execution, News
+from tenax.model.filters.short_forms import short_forms
+from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.health import WorkerState
 from tenax.model.views import (
     ApprovalAnswer,
@@ -75,6 +78,7 @@ class Engine:
         self.inbox_delivery = parts.inbox_delivery
         self.timers = parts.timers
         self.maintenance = parts.maintenance
+        self.filters = parts.filters
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -153,6 +157,7 @@ class Engine:
 
     async def list(
         self,
+        chosen: Filter = EVERYTHING,
         *,
         states: Sequence[str] | None = None,
         workflow: str | None = None,
@@ -162,17 +167,10 @@ class Engine:
         top: bool = False,
         compensation: str | None = None,
     ) -> list[ExecutionSummary]:
-        """Lists executions, newest first. `top` leaves out children. `compensation` is a state of compensations."""
-        return await views.list_summaries(
-            self.context,
-            states=states,
-            workflow=workflow,
-            since=since,
-            before=before,
-            limit=limit,
-            top=top,
-            compensation=compensation,
-        )
+        """Lists the executions that a filter selects, newest first. The other arguments are short forms of terms: `top`
+        leaves out children, and `compensation` is a state of compensations."""
+        short = short_forms(states=states, workflow=workflow, since=since, top=top, compensation=compensation)
+        return await selection.list_summaries(self.context, chosen & short, before=before, limit=limit)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
         return await views.events(self.context, execution_id, after=after)

@@ -12,6 +12,7 @@ from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
+from tenax.engine.operate.filters import SavedFilters
 from tenax.engine.recover.maintenance import Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
@@ -46,6 +47,7 @@ class Parts:
             wake_dispatcher=self.dispatcher.wake,
             give_up_unwanted=partial(give_up_unwanted, self.context),
         )
+        self.filters = SavedFilters(self.context)
         self.context.notifier.tell(self._listeners())
 
     def _listeners(self) -> Listeners:

@@ -85,6 +85,14 @@ class Standing(OpenPart):
     limited: Limited | None = None
 
 
+class FanOutCounts(OpenPart):
+    """Counts the items of a fan-out. `ended` includes the items that failed."""
+
+    total: int
+    ended: int
+    failed: int
+
+
 class WaitingItem(OpenPart):
     """Describes the work item that says most about the state of its execution."""
 
@@ -102,6 +110,10 @@ class WaitingItem(OpenPart):
     max_attempts: int | None
     unserved: Unserved | None
     limited: Limited | None
+    due_in: float | None
+    """Seconds until its retry is due. Null if it does not wait for a retry."""
+    fan_out: FanOutCounts | None
+    """The counts of the fan-out that it belongs to. Null if it belongs to none."""
 
 
 class ExecutionSummary(View):

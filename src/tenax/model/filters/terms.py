@@ -108,6 +108,10 @@ class Filter:
         return " ".join(map(_format_term, self.terms))
 
 
+EVERYTHING = Filter()
+"""The filter that selects every execution."""
+
+
 def _anchored(term: Term, now: datetime) -> Term:
     if isinstance(term, Time) and isinstance(term.moment, Ago):
         return Time(term.field, now - timedelta(seconds=term.moment.seconds))

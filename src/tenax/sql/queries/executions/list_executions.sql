@@ -1,5 +1,5 @@
 -- `waiting` is the most informative open work item, an error before anything else, with its state in the words of
--- steps. $6 leaves out executions that others started.
+-- steps. `due_in` is the time until its retry, `fan_out` the counts of its fan-out. The conditions are those of a filter.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
                    'id', i.id, 'step', i.step, 'item', i.item_no,
@@ -7,6 +7,11 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
                                          when 'waiting' then 'pending' else i.state end,
                    'attempt', i.attempt, 'counted', coalesce((i.ledger ->> 'counted')::integer, 0),
                    'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error,
+                   'due_in', case when i.state = 'retrying'
+                                  then greatest(extract(epoch from i.available_at - tenax.now()), 0)::double precision end,
+                   'fan_out', (select jsonb_build_object('total', f.total, 'ended', f.ended, 'failed', f.failed)
+                                 from tenax.fan f
+                                where i.item_no is not null and f.execution_id = i.execution_id and f.step = i.step),
                    'awaiting', i.awaiting, 'child', case when i.awaiting = 'child'
                          then (select c.id from tenax.execution c
                                 where {is_child_of_item}) end,
@@ -19,11 +24,7 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
   from tenax.execution e
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
- where ($1::text[] is null or e.state = any($1))
-   and ($2::text is null or w.name = $2)
-   and ($3::timestamptz is null or e.created_at >= $3)
-   and ($4::bigint is null or e.id < $4)
-   and (not $6::boolean or e.parent_id is null)
-   and ($7::text is null or e.compensation = $7 or $7 = 'running' and e.compensation = 'waiting')
+ where ($1::bigint is null or e.id < $1)
+   and :conditions
  order by e.id desc
- limit $5::integer
+ limit $2::integer
