@@ -117,6 +117,12 @@ for _name, _where, _group, _help in _COMMANDS:
     app.command(f"tenax.cli.commands.{_where}", name=_name, group=_group, help=_help)
 # Each of the groups below is an App with subcommands.
 app.command(
+    "tenax.cli.commands.executions.filters:filters",
+    name="filters",
+    group=_EXECUTIONS,
+    help="List the saved filters, or save or remove one.",
+)
+app.command(
     "tenax.cli.commands.fleet.workers:workers",
     name="workers",
     group=_FLEET,
@@ -141,4 +147,4 @@ app.command(
     help="Create, list or revoke tokens.",
 )
 
-COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "workers", "queues", "db", "token")
+COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "filters", "workers", "queues", "db", "token")

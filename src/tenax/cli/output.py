@@ -41,7 +41,7 @@ def show(*renderables: RenderableType) -> None:
     target = console()
     for renderable in renderables:
         if target.is_terminal:
-            target.print(renderable)
+            target.print(renderable, crop=False)  # a table shows its ids whole, however narrow the terminal
         else:
             with target.capture() as captured:
                 target.print(renderable)

@@ -74,6 +74,7 @@ class Client:
     async def list(
         self,
         *,
+        filter: str | None = None,  # noqa: A002 -- the word of the command
         status: str | None = None,
         workflow: str | None = None,
         since: str | None = None,
@@ -84,11 +85,12 @@ class Client:
     ) -> Any:
         """Lists executions, the newest first.
 
+        `filter` is a text such as `status=failed workflow=sync-* since=2h`; the arguments after it are short forms of terms.
         `before` is the id of the last execution of the previous page. `top` leaves out executions that others started.
         `compensation` selects executions by the state of their compensations: `failed`.
         """
         query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
-        query |= {"top": "true" if top else None, "compensation": compensation}
+        query |= {"top": "true" if top else None, "compensation": compensation, "filter": filter}
         return await self._call("GET", "/v1/executions", query=query)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
@@ -232,6 +234,17 @@ class Client:
         body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
         return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
 
+    async def filters(self) -> Any:
+        """Lists the filters that were saved by name."""
+        return await self._call("GET", "/v1/filters")
+
+    async def save_filter(self, name: str, text: str) -> Any:
+        """Saves a filter by name, in the place of an earlier one. `@NAME` in another filter stands for its terms."""
+        return await self._call("PUT", f"/v1/filters/{quote(name, safe='')}", body={"filter": text})
+
+    async def remove_filter(self, name: str) -> Any:
+        return await self._call("DELETE", f"/v1/filters/{quote(name, safe='')}")
+
     async def list_tokens(self) -> Any:
         """Lists all tokens, including revoked ones, without their secrets. Only admins may call the methods for tokens."""
         return await self._call("GET", "/v1/tokens")
@@ -275,7 +288,7 @@ class Client:
 
     async def _call(
         self,
-        method: Literal["GET", "POST", "PUT"],
+        method: Literal["GET", "POST", "PUT", "DELETE"],
         path: str,
         *,
         body: Any = None,

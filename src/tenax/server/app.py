@@ -29,6 +29,7 @@ from tenax.server.api import (
     callbacks,
     docs,
     executions,
+    filters,
     fleet,
     health,
     steps,
@@ -65,7 +66,7 @@ GC_THRESHOLD = 50_000
 of 700 took a fifth of the time."""
 
 
-API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
+API = (executions, steps, filters, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

@@ -17,6 +17,7 @@ from tenax.cli.backend.protocol import ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
+from tenax.model.filters.parse import parse_filter
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 
@@ -38,6 +39,7 @@ class DatabaseBackend:
 
     async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._engine.list(
+            parse_filter(wanted.filter),
             states=list(wanted.states) or None,
             workflow=wanted.workflow,
             since=wanted.since,
@@ -148,6 +150,15 @@ class DatabaseBackend:
                 queue, **asdict(limits), actor=self._actor, reason=reason
             )
         return dict(to_builtins(limited))
+
+    async def filters(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.filters.list()]
+
+    async def save_filter(self, name: str, text: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.filters.save(name, text, actor=self._actor)))
+
+    async def remove_filter(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.filters.remove(name)))
 
     async def has_no_workers(self) -> bool:
         from tenax.store.fleet.workers import count_live_workers

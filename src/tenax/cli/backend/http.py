@@ -30,6 +30,7 @@ class ServerBackend:
 
     async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._client.list(
+            filter=wanted.filter or None,
             status=",".join(wanted.states) or None,
             workflow=wanted.workflow,
             since=wanted.since.isoformat() if wanted.since else None,
@@ -119,6 +120,15 @@ class ServerBackend:
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
+
+    async def filters(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.filters())
+
+    async def save_filter(self, name: str, text: str) -> dict[str, Any]:
+        return dict(await self._client.save_filter(name, text))
+
+    async def remove_filter(self, name: str) -> dict[str, Any]:
+        return dict(await self._client.remove_filter(name))
 
     async def has_no_workers(self) -> bool:
         return False

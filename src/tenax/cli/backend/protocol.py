@@ -34,6 +34,8 @@ class ListFilter:
     limit: int
     top: bool
     compensation: str | None = None
+    filter: str = ""
+    """The text of a filter. The other fields are short forms of terms."""
 
 
 class Backend(Protocol):
@@ -116,6 +118,14 @@ class Backend(Protocol):
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         """Replaces the limits of a queue."""
         ...
+
+    async def filters(self) -> Sequence[dict[str, Any]]:
+        """Lists the filters that were saved by name."""
+        ...
+
+    async def save_filter(self, name: str, text: str) -> dict[str, Any]: ...
+
+    async def remove_filter(self, name: str) -> dict[str, Any]: ...
 
     async def has_no_workers(self) -> bool:
         """Returns True if it is known that no worker is alive. Over HTTP this is not known."""

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.model.execution_views import Event, Execution, News
+from tenax.model.filters.parse import MAX_LENGTH, parse_filter
 from tenax.model.views import (
     Compensation,
     ExecutionStatus,
@@ -72,6 +73,12 @@ async def submit_many(request: Request) -> Response:
 @router.get("", **described(list[ExecutionSummary]))
 async def list_executions(
     request: Request,
+    filter: Annotated[  # noqa: A002 -- the parameter's name
+        str | None,
+        Query(
+            max_length=MAX_LENGTH, description="a filter: status=failed workflow=sync-* since=2h, or @NAME"
+        ),
+    ] = None,
     status: Annotated[list[str] | None, Query(description="one or more, repeated or with commas")] = None,
     workflow: Annotated[str | None, Plain] = None,
     since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
@@ -82,8 +89,10 @@ async def list_executions(
         Compensation | None, Query(description="only those whose compensations stand so")
     ] = None,
 ) -> Response:
-    """The newest first. Go on with `before`: the id of the last one."""
+    """The newest first. Go on with `before`: the id of the last one. `filter` selects; the other parameters are short
+    forms of its terms."""
     found = await engine(request).list(
+        parse_filter(filter or ""),
         states=one_of(STATUSES, status),
         workflow=workflow,
         since=None if since is None else moment_of(since, datetime.now(UTC)),

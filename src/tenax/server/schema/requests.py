@@ -20,6 +20,7 @@ from msgspec import Meta, Struct, structs
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.attempt.usage import bounded_cost, bounded_tokens
 from tenax.model.durations import LONGEST
+from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.health import HealthReport
 from tenax.model.names import worker_name_fault
 from tenax.model.wire import (
@@ -100,6 +101,12 @@ class Retry(ByPeople, frozen=True):
     reason: Text | None = None
 
 
+class FilterWanted(ByPeople, frozen=True):
+    """A filter to save."""
+
+    filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+
+
 class Limits(ByPeople, frozen=True):
     """The limits of a queue, all of them: what is absent or null is no limit."""
 
@@ -135,6 +142,7 @@ WORKFLOW = Body(Workflow)
 RETRY = Body(Retry)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
+FILTER = Body(FilterWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """Whatever the callee has to say: `tenax.model.attempt.callback` reads it."""
