@@ -79,6 +79,8 @@ class Engine:
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.filters = parts.filters
+        self.bulk = parts.bulk
+        self.bulk_runner = parts.bulk_runner
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -96,6 +98,7 @@ class Engine:
             self.server_steps.run,
             self.inbox_delivery.run,
             self.timers.run,
+            self.bulk_runner.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from tenax.engine.bulk.jobs import BulkJobs
+from tenax.engine.bulk.runner import BulkRunner
 from tenax.engine.context import EngineContext
 from tenax.engine.external.child_inbox import InboxDelivery
 from tenax.engine.external.server_steps import ServerSteps
@@ -48,6 +50,8 @@ class Parts:
             give_up_unwanted=partial(give_up_unwanted, self.context),
         )
         self.filters = SavedFilters(self.context)
+        self.bulk_runner = BulkRunner(self.context, self.submit, lambda: self.maintenance.leadership.leads)
+        self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
         self.context.notifier.tell(self._listeners())
 
     def _listeners(self) -> Listeners:

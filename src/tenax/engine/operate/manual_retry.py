@@ -10,6 +10,7 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.graph.template_scope import know_inputs
+from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.slices import TimeSlice
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
@@ -32,7 +33,12 @@ CARRIED_TOGETHER = 4
 
 
 async def retry_now(
-    context: EngineContext, execution_id: int, *, actor: str, reason: str | None
+    context: EngineContext,
+    execution_id: int,
+    *,
+    actor: str,
+    reason: str | None,
+    mark: BulkMark | None = None,
 ) -> list[str]:
     """Starts items that wait for their next attempt. Returns the steps that were waiting."""
     async with context.transaction() as tx:
@@ -46,7 +52,8 @@ async def retry_now(
             )
         plan = await context.plans.one(tx, row.plan_id)
         journal = Journal(now)
-        data = OperatorData(action="retry_now", actor=actor, reason=reason)
+        bulk = UNSET if mark is None else mark.job_id
+        data = OperatorData(action="retry_now", actor=actor, reason=reason, bulk=bulk)
         journal.log(row.id, event(OperatorAction, data=data))
         time_slice = TimeSlice()
         for item in items:
@@ -75,6 +82,8 @@ async def retry_now(
         for fan_out in await load_open_fan_outs(tx, [row.id]):
             journal.fan_outs[fan_out.execution_id, fan_out.step] = fan_out
         await journal.write(tx)
+        if mark is not None:
+            await mark.set(tx)
     context.notifier.announce(ready=True, server_steps=True, executions=[execution_id])
     return list(dict.fromkeys(item.step for item in items))
 

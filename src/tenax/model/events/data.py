@@ -90,6 +90,7 @@ class OperatorData(EventData):
         Annotated[int, Meta(description="the execution it was done to, where this one went along")]
         | UnsetType
     ) = UNSET
+    bulk: Annotated[int, Meta(description="the bulk job that did it")] | UnsetType = UNSET
 
 
 # -- steps

@@ -302,7 +302,8 @@ class BudgetExceeded(Event, tag="budget_exceeded"):
 class OperatorAction(Event, tag="operator_action"):
     when = (
         "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, "
-        "worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), worker_release, queue_limit"
+        "worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), worker_release, queue_limit, "
+        "bulk_start, bulk_stop, bulk_resume"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET
