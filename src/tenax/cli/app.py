@@ -123,6 +123,12 @@ app.command(
     help="List the saved filters, or save or remove one.",
 )
 app.command(
+    "tenax.cli.commands.executions.bulk:bulk",
+    name="bulk",
+    group=_EXECUTIONS,
+    help="Act on all executions that a filter selects, or look after such jobs.",
+)
+app.command(
     "tenax.cli.commands.fleet.workers:workers",
     name="workers",
     group=_FLEET,
@@ -147,4 +153,4 @@ app.command(
     help="Create, list or revoke tokens.",
 )
 
-COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "filters", "workers", "queues", "db", "token")
+COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "filters", "bulk", "workers", "queues", "db", "token")

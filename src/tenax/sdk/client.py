@@ -245,6 +245,39 @@ class Client:
     async def remove_filter(self, name: str) -> Any:
         return await self._call("DELETE", f"/v1/filters/{quote(name, safe='')}")
 
+    async def create_bulk_job(
+        self,
+        action: str,
+        filter: str,  # noqa: A002 -- the word of the command
+        *,
+        reason: str,
+        rate: float | None = None,
+        canary: int | None = None,
+        max_failed: float | None = None,
+    ) -> dict[str, Any]:
+        """Makes a bulk job as a preview with the executions that the filter selects now. `start_bulk_job` starts it."""
+        body = {"action": action, "filter": filter, "reason": reason, "rate": rate, "canary": canary}
+        answer = await self._call("POST", "/v1/bulk", body={**body, "max_failed": max_failed})
+        return cast("dict[str, Any]", answer)
+
+    async def bulk_jobs(self, *, limit: int | None = None) -> Any:
+        """Lists the bulk jobs, the newest first."""
+        return await self._call("GET", "/v1/bulk", query={"limit": limit})
+
+    async def bulk_job(self, job_id: int) -> Any:
+        return await self._call("GET", f"/v1/bulk/{job_id}")
+
+    async def start_bulk_job(self, job_id: int) -> Any:
+        return await self._call("POST", f"/v1/bulk/{job_id}/start")
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None = None) -> Any:
+        """Stops a bulk job: it acts on no further execution."""
+        return await self._call("POST", f"/v1/bulk/{job_id}/stop", body={"reason": reason})
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None = None) -> Any:
+        """Continues a stopped bulk job, even if its canary failed."""
+        return await self._call("POST", f"/v1/bulk/{job_id}/resume", body={"reason": reason})
+
     async def list_tokens(self) -> Any:
         """Lists all tokens, including revoked ones, without their secrets. Only admins may call the methods for tokens."""
         return await self._call("GET", "/v1/tokens")

@@ -26,6 +26,7 @@ from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
 from tenax.server.access import is_open, set_up_access
 from tenax.server.api import (
+    bulk,
     callbacks,
     docs,
     executions,
@@ -66,7 +67,7 @@ GC_THRESHOLD = 50_000
 of 700 took a fifth of the time."""
 
 
-API = (executions, steps, filters, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
+API = (executions, steps, filters, bulk, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

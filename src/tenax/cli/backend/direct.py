@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import ListFilter, check_id, user_name
+from tenax.cli.backend.protocol import BulkWish, ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
@@ -159,6 +159,41 @@ class DatabaseBackend:
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.filters.remove(name)))
+
+    async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
+        job = await self._engine.bulk.create(
+            wish.action,
+            parse_filter(wish.filter),
+            reason=wish.reason,
+            actor=self._actor,
+            rate=wish.rate,
+            canary=wish.canary,
+            max_failed=wish.max_failed,
+        )
+        return dict(to_builtins(job))
+
+    async def bulk_jobs(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(job) for job in await self._engine.bulk.list()]
+
+    async def bulk_job(self, job_id: int) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.bulk.get(check_id(job_id, "bulk job"))))
+
+    async def start_bulk_job(self, job_id: int) -> dict[str, Any]:
+        async with self._writing():
+            job = await self._engine.bulk.start(check_id(job_id, "bulk job"), actor=self._actor)
+        return dict(to_builtins(job))
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            job = await self._engine.bulk.stop(check_id(job_id, "bulk job"), actor=self._actor, reason=reason)
+        return dict(to_builtins(job))
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            job = await self._engine.bulk.resume(
+                check_id(job_id, "bulk job"), actor=self._actor, reason=reason
+            )
+        return dict(to_builtins(job))
 
     async def has_no_workers(self) -> bool:
         from tenax.store.fleet.workers import count_live_workers

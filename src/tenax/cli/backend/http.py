@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import convert
 
-from tenax.cli.backend.protocol import ListFilter, check_id
+from tenax.cli.backend.protocol import BulkWish, ListFilter, check_id
 from tenax.model.execution_views import Event, News
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
@@ -129,6 +129,24 @@ class ServerBackend:
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
         return dict(await self._client.remove_filter(name))
+
+    async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
+        return dict(await self._client.create_bulk_job(**asdict(wish)))
+
+    async def bulk_jobs(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.bulk_jobs())
+
+    async def bulk_job(self, job_id: int) -> dict[str, Any]:
+        return dict(await self._client.bulk_job(check_id(job_id, "bulk job")))
+
+    async def start_bulk_job(self, job_id: int) -> dict[str, Any]:
+        return dict(await self._client.start_bulk_job(check_id(job_id, "bulk job")))
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        return dict(await self._client.stop_bulk_job(check_id(job_id, "bulk job"), reason=reason))
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        return dict(await self._client.resume_bulk_job(check_id(job_id, "bulk job"), reason=reason))
 
     async def has_no_workers(self) -> bool:
         return False

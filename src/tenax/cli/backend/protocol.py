@@ -38,6 +38,18 @@ class ListFilter:
     """The text of a filter. The other fields are short forms of terms."""
 
 
+@dataclass(frozen=True, slots=True)
+class BulkWish:
+    """Says what a bulk job does, to which executions, why, and how fast."""
+
+    action: str
+    filter: str
+    reason: str
+    rate: float | None
+    canary: int | None
+    max_failed: float | None
+
+
 class Backend(Protocol):
     """Offers the operations that commands need."""
 
@@ -127,6 +139,20 @@ class Backend(Protocol):
 
     async def remove_filter(self, name: str) -> dict[str, Any]: ...
 
+    async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
+        """Makes a bulk job as a preview."""
+        ...
+
+    async def bulk_jobs(self) -> Sequence[dict[str, Any]]: ...
+
+    async def bulk_job(self, job_id: int) -> dict[str, Any]: ...
+
+    async def start_bulk_job(self, job_id: int) -> dict[str, Any]: ...
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]: ...
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]: ...
+
     async def has_no_workers(self) -> bool:
         """Returns True if it is known that no worker is alive. Over HTTP this is not known."""
         ...
@@ -145,13 +171,16 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def check_id(execution_id: int) -> int:
-    if not 0 < execution_id <= MAX_ID:
+def check_id(number: int, what: str = "execution") -> int:
+    """Returns a number that may belong to an execution, or to something else."""
+    if not 0 < number <= MAX_ID:
+        listed = {"execution": "tenax list", "bulk job": "tenax bulk list"}[what]
+        article = "an" if what[0] in "aeiou" else "a"
         raise UsageError(
-            f"{execution_id} cannot be the number of an execution",
-            remedy="`tenax list` shows the executions there are",
+            f"{number} cannot be the number of {article} {what}",
+            remedy=f"`{listed}` shows the {what}s there are",
         )
-    return execution_id
+    return number
 
 
 def user_name() -> str:

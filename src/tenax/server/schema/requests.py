@@ -107,6 +107,21 @@ class FilterWanted(ByPeople, frozen=True):
     filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
 
 
+class BulkWanted(ByPeople, frozen=True):
+    """A bulk job to make."""
+
+    action: Annotated[str, Meta(max_length=100, description="cancel, pause, resume or retry")]
+    filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+    reason: Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
+    rate: Annotated[float, Meta(gt=0, description="How many executions it acts on in a second.")] | None = (
+        None
+    )
+    canary: Annotated[int, Meta(ge=1, description="How many executions it acts on first.")] | None = None
+    max_failed: (
+        Annotated[float, Meta(ge=0, le=100, description="The percentage of the canary that may fail.")] | None
+    ) = None
+
+
 class Limits(ByPeople, frozen=True):
     """The limits of a queue, all of them: what is absent or null is no limit."""
 
@@ -143,6 +158,7 @@ RETRY = Body(Retry)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 FILTER = Body(FilterWanted)
+BULK = Body(BulkWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """Whatever the callee has to say: `tenax.model.attempt.callback` reads it."""

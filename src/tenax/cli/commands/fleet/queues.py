@@ -11,10 +11,11 @@ from cyclopts import App, Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
+from tenax.cli.input.rates import parse_rate
 from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND, QueueLimits, rate_words, usual_burst
+from tenax.model.queue_limits import MAX_LIMIT, QueueLimits, rate_words, usual_burst
 from tenax.model.source.findings import nearest, shorten, suggest
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ queues = App(name="queues", help="List queues, or limit one.")
 Queue = Mapping[str, Any]
 
 _NONE = "none"
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)
 _COUNTS = ("ready", "waiting", "running", "blocked", "workers")
 _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
 
@@ -160,15 +160,7 @@ def _burst(text: str | None) -> int | None:
 
 
 def _rate(text: str | None) -> float | None:
-    if text is None or text == _NONE:
-        return None
-    found = _RATE.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
-    rate = float(found[1]) / PER_SECOND[found[2]]
-    if not MIN_RATE <= rate <= MAX_LIMIT:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MAX_LIMIT:,}/s, or `none`")
-    return rate
+    return None if text is None or text == _NONE else parse_rate("--rate", text, or_else=", or `none`")
 
 
 def _limits_words(limits: Queue) -> str:
