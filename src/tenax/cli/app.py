@@ -25,7 +25,7 @@ _FLEET = Group("Workers and queues", sort_key=4)
 _ADMINISTRATION = Group("Administration", sort_key=5)
 
 _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
-    ("run", "executions.run:run", _RUN, "Run a workflow file in this process, and show its progress."),
+    ("run", "executions.run:run", _RUN, "Run a workflow in this process, and show its progress."),
     ("up", "fleet.serve:up", _RUN, "Start a server and workers, and keep them running."),
     ("server", "fleet.serve:server", _RUN, "Start a server."),
     ("worker", "fleet.serve:worker", _RUN, "Start a worker."),
@@ -33,7 +33,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "submit",
         "executions.submit:submit",
         _EXECUTIONS,
-        "Start an execution of a workflow file, and return at once.",
+        "Start an execution of a workflow, or many, and return at once.",
     ),
     ("list", "executions.list_executions:list_", _EXECUTIONS, "List executions, the newest first."),
     (

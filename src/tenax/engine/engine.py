@@ -12,7 +12,7 @@ from typing import Any
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
-from tenax.engine.graph.start_execution import OWN_KEYS, Start
+from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
@@ -39,6 +39,7 @@ from tenax.model.views import (
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
+    SubmissionFault,
     Tree,
     Verified,
     Worker,
@@ -130,8 +131,7 @@ class Engine:
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            if submission.key is not None and submission.key.startswith(OWN_KEYS):
-                raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
+            definitions.check_key(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -141,6 +141,10 @@ class Engine:
             checked = await self.context.reading.check(plan.workflow, one.input)
             starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
         return await self._submit(starts)
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[SubmissionFault]:
+        """Checks submissions as `submit` does, and starts nothing. Returns what is wrong with each of them."""
+        return await definitions.find_faults(self.context, submissions)
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None

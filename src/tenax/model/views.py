@@ -217,6 +217,14 @@ class StoredWorkflow(View):
     """False if the same definition was stored before."""
 
 
+class SubmissionFault(View):
+    """Says what is wrong with one submission of a batch."""
+
+    place: int
+    """The place in the batch, from 0."""
+    error: str
+
+
 class WorkflowInfo(View):
     """Describes a stored definition. Its hash is its identity."""
 

@@ -67,6 +67,11 @@ class Client:
         answers = await self._call("POST", "/v1/executions/batch", body=body, repeatable=known)
         return [Submitted(id=answer["id"], created=answer["created"]) for answer in answers]
 
+    async def check_many(self, submissions: Sequence[Submission]) -> Any:
+        """Checks submissions and starts nothing. Returns `{place, error}` for each wrong one."""
+        body = {"submissions": list(submissions)}
+        return await self._call("POST", "/v1/executions/batch/check", body=body, repeatable=True)
+
     async def get(self, execution_id: int) -> dict[str, Any]:
         """Returns the current state of the execution: `id`, `status`, `result`, `steps`, ..."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}"))

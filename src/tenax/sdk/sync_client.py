@@ -37,6 +37,7 @@ class SyncClient:
     submit = _blocking(Client.submit)
     submit_file = _blocking(Client.submit_file)
     submit_many = _blocking(Client.submit_many)
+    check_many = _blocking(Client.check_many)
     get = _blocking(Client.get)
     list = _blocking(Client.list)
     events = _blocking(Client.events)

@@ -76,3 +76,15 @@ def test_no_cell_of_a_column_without_a_rank_is_ever_cut(width, rows):
     for n in range(len(rows)):
         assert f"i{n}" in lines[n + 1]
         assert f"s{n}" in lines[n + 1]
+
+
+def test_a_long_line_breaks_between_words_and_goes_on_below_its_first_word():
+    from tenax.cli.output import _wrapped
+
+    line = "  attempts_exhausted: no (max_attempts 3, counted 1, http://example.test/a-very-long-address-of-a-service)"
+    assert _wrapped(line, 42).split("\n") == [
+        "  attempts_exhausted: no (max_attempts 3,",
+        "    counted 1,",
+        "    http://example.test/a-very-long-address-of-a-service)",
+    ]
+    assert _wrapped("", 40) == ""

@@ -34,6 +34,13 @@ class DatabaseBackend:
             [submitted] = await self._engine.submit([submission])
         return submitted
 
+    async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        async with self._writing():
+            return await self._engine.submit(submissions)
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[tuple[int, str]]:
+        return [(one.place, one.error) for one in await self._engine.find_faults(submissions)]
+
     async def get(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.get(check_id(execution_id))))
 

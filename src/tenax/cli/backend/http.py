@@ -25,6 +25,12 @@ class ServerBackend:
     async def submit(self, submission: Submission) -> Submitted:
         return await self._client.submit(submission)
 
+    async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        return await self._client.submit_many(submissions)
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[tuple[int, str]]:
+        return [(one["place"], one["error"]) for one in await self._client.check_many(submissions)]
+
     async def get(self, execution_id: int) -> dict[str, Any]:
         return await self._client.get(check_id(execution_id))
 

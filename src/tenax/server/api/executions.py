@@ -18,6 +18,7 @@ from tenax.model.views import (
     Explanation,
     RetryAnswer,
     SignalAnswer,
+    SubmissionFault,
     Tree,
 )
 from tenax.model.wire import Submitted
@@ -68,6 +69,13 @@ async def submit_many(request: Request) -> Response:
     """Starts up to 1000 executions, all of them or none."""
     batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
     return answer_view(await engine(request).submit(batch.submissions))
+
+
+@router.post("/batch/check", **described(list[SubmissionFault], body=bodies.BATCH_OF_SUBMISSIONS))
+async def check_many(request: Request) -> Response:
+    """Checks up to 1000 submissions and starts nothing. The answer says what is wrong with each wrong one."""
+    batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
+    return answer_view(await engine(request).find_faults(batch.submissions))
 
 
 @router.get("", **described(list[ExecutionSummary]))

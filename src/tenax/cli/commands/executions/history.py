@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
-from tenax.cli.output import new_table, one_line, print_json, printable, say, show
+from tenax.cli.output import one_line, print_json, printable, say, say_wrapped, show
 from tenax.model.execution_views import Event
 
 
@@ -43,10 +43,19 @@ def _event_table(found: Sequence[Event], after: int) -> Any:
     from rich.text import Text
 
     from tenax.cli.render.event_lines import EventWording
+    from tenax.cli.render.table import Column, RankedTable
 
     with_items = any(event.item is not None for event in found)
-    titles = ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what")
-    table = new_table(*titles, right=("seq", "item", "attempt"), wrapped=("what",))
+    columns = (
+        Column("seq", right=True),
+        Column("at", rank=1),
+        Column("type"),
+        Column("step", rank=4, least=8),
+        *([Column("item", rank=3, right=True)] if with_items else []),
+        Column("attempt", rank=2, right=True),
+        Column("what", rank=5, least=24, wrapped=True),
+    )
+    rows = []
     wording = EventWording()
     for event in found:
         words = one_line(wording.words(event))
@@ -54,8 +63,8 @@ def _event_table(found: Sequence[Event], after: int) -> Any:
             continue
         item, attempt = ("" if number is None else str(number) for number in (event.item, event.attempt))
         cells = (str(event.seq), event.at, event.type, event.step or "")
-        table.add_row(*map(Text, (*cells, *([item] if with_items else []), attempt, words)))
-    return table
+        rows.append([*map(Text, (*cells, *([item] if with_items else []), attempt, words))])
+    return RankedTable(columns, rows)
 
 
 def explain(
@@ -76,7 +85,7 @@ def explain(
     if json:
         print_json(found)
     elif found:
-        say("\n\n".join(_explanations(where, execution_id, found)))
+        say_wrapped("\n\n".join(_explanations(where, execution_id, found)))
     else:
         say("no attempt has failed: there is nothing to explain")
 

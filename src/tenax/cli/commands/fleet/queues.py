@@ -12,7 +12,7 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.input.rates import parse_rate
-from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
+from tenax.cli.output import one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.queue_limits import MAX_LIMIT, QueueLimits, rate_words, usual_burst
@@ -27,6 +27,18 @@ Queue = Mapping[str, Any]
 
 _NONE = "none"
 _COUNTS = ("ready", "waiting", "running", "blocked", "workers")
+_TITLES = ("queue", "ready", "waiting", "running", "blocked", "oldest", "workers", "concurrency", "rate", "burst")  # fmt: skip
+_RANKS = {
+    "burst": 1,
+    "rate": 2,
+    "concurrency": 3,
+    "oldest": 4,
+    "blocked": 5,
+    "waiting": 6,
+    "workers": 7,
+    "running": 8,
+}
+"""The columns that are left out if there is no room, in this order."""
 _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
 
 
@@ -175,8 +187,10 @@ def _limits_words(limits: Queue) -> str:
 def _table(found: Sequence[Queue]) -> RenderableType:
     from rich.text import Text
 
-    titles = ("queue", "ready", "waiting", "running", "blocked", "oldest", "workers", "concurrency", "rate", "burst")  # fmt: skip
-    table = new_table(*titles, right=_NUMBERS)
+    from tenax.cli.render.table import Column, RankedTable
+
+    columns = [Column(title, rank=_RANKS.get(title), right=title in _NUMBERS) for title in _TITLES]
+    rows = []
     for one in found:
         counts = {name: Text(f"{one[name]:,}") for name in _COUNTS}
         if _is_unserved(one):
@@ -188,8 +202,8 @@ def _table(found: Sequence[Queue]) -> RenderableType:
         ]
         oldest = Text(to_the_second(one["oldest_at"]) if one["oldest_at"] else "-")
         first = [Text(one_line(one["queue"])), *(counts[name] for name in _COUNTS[:-1]), oldest]
-        table.add_row(*first, counts["workers"], *map(Text, limits))
-    return table
+        rows.append([*first, counts["workers"], *map(Text, limits)])
+    return RankedTable(columns, rows)
 
 
 def _is_unserved(one: Queue) -> bool:
