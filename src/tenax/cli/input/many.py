@@ -60,7 +60,9 @@ def refuse_lines(file: str, faults: Sequence[tuple[int, str]]) -> None:
     """Raises UsageError if there are wrong lines. It names the first ones."""
     if not faults:
         return
-    shown = [f"line {number}: {message}" for number, message in sorted(faults)[:MAX_SHOWN]]
+    shown = [
+        f"line {number}: {'; '.join(message.splitlines())}" for number, message in sorted(faults)[:MAX_SHOWN]
+    ]
     if len(faults) > MAX_SHOWN:
         shown.append(f"and {len(faults) - MAX_SHOWN:,} more")
     what = "1 line is" if len(faults) == 1 else f"{len(faults):,} lines are"

@@ -53,9 +53,10 @@ class RankedTable:
         for row in self._rows:
             table.add_row(*(cell for cell, width in zip(row, widths, strict=True) if width is not None))
         yield from _lines(table, console, options)
-        missing = [c.title for c, width in zip(self._columns, widths, strict=True) if width is None]
+        missing = [column for column, width in zip(self._columns, widths, strict=True) if width is None]
         if missing:
-            yield Text(f"left out, for lack of room: {', '.join(missing)}", style="dim")
+            titles = [column.title for column in sorted(missing, key=lambda column: column.rank or 0)]
+            yield Text(f"left out, for lack of room: {', '.join(titles)}", style="dim")
 
     def _natural(self, place: int) -> int:
         longest = max((row[place].cell_len for row in self._rows), default=0)
