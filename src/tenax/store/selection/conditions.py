@@ -69,7 +69,15 @@ def with_conditions(statement: str, chosen: Filter, *first: Any) -> tuple[str, l
 
         condition = _VALUE.sub(number, _conditions()[name])
         parts.append(f"({condition}) is not true" if negated else f"({condition})")
-    return statement.replace(":conditions", "\n   and ".join(parts) or "true"), arguments
+    text = statement.replace(":order", _order(chosen))
+    return text.replace(":conditions", "\n   and ".join(parts) or "true"), arguments
+
+
+def _order(chosen: Filter) -> str:
+    """Returns what to sort by. PostgreSQL would walk down the ids from the newest one to find the first executions before
+    `until`. It cannot do that for an expression, and reads the pages of the time instead."""
+    has_until = any(isinstance(term, Time) and term.field == "until" for term in chosen.terms)
+    return "(e.id + 0)" if has_until else "e.id"
 
 
 async def anchor(tx: Connection, chosen: Filter) -> Filter:

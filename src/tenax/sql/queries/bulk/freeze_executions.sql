@@ -4,7 +4,7 @@ with chosen as (
     select e.id
       from tenax.execution e
      where :conditions
-     order by e.id
+     order by :order
      limit $2::integer + 1
 ), stored as (
     insert into tenax.bulk_item (job_id, n, execution_id)

@@ -26,5 +26,5 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
   join tenax.workflow w on w.id = p.workflow_id
  where ($1::bigint is null or e.id < $1)
    and :conditions
- order by e.id desc
+ order by :order desc
  limit $2::integer
