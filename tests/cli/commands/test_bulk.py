@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
+
 import pytest
 from support.waiting import eventually
 
@@ -129,5 +134,24 @@ def test_saved_filters(command, tmp_path, database_url, server, direct):
     assert "did you mean `save`?" in tenax("filters", "sav").err
 
 
-def test_the_list_is_watched(tenax, server):
+def test_the_list_is_watched_until_ctrl_c(tenax, server, environment, tmp_path):
+    out = tmp_path / "watched"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tenax", "list", "--watch", "--filter", "workflow=waits"],
+            env=environment(TENAX_SERVER=server),
+            stdout=stdout,
+            start_new_session=True,
+        )
+    try:
+        eventually(lambda: "no executions" in out.read_text())
+        [one] = submit(tenax, 1)
+        eventually(lambda: re.search(rf"^ *{one} +waits +running", out.read_text(), re.MULTILINE))
+        tenax("cancel", str(one))
+        eventually(lambda: re.search(rf"^ *{one} +waits +cancelled", out.read_text(), re.MULTILINE))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
     assert "exclude each other" in tenax("list", "--watch", "--json").err

@@ -98,8 +98,10 @@ def test_a_bulk_job_over_http(server) -> None:
 def test_viewers_look_and_operators_act(server) -> None:
     async def go() -> None:
         async with Client(server.url) as first:
+            admin = (await first.create_token("ann", "admin"))["token"]
+        async with Client(server.url, admin) as client:
             tokens = {
-                role: (await first.create_token(role, role))["token"] for role in ("viewer", "operator")
+                role: (await client.create_token(role, role))["token"] for role in ("viewer", "operator")
             }
         async with (
             Client(server.url, tokens["viewer"]) as viewer,

@@ -23,6 +23,7 @@ select case when n % 50000 = 0 then 2 else 1 end,
        case when n % 1000 = 0 then '{"step": "s", "class": "transient", "reason": "http_503", "message": "503"}'::jsonb end,
        now() - make_interval(secs => 200000 - n), case when n % 5000 <> 1 then now() end
   from generate_series(1, 200000) as n;
+insert into tenax.bulk_job (action, filter, reason, actor, total, created_at) values ('cancel', '', '', '', 0, now());
 insert into tenax.item (execution_id, plan_id, step, state, queue, runtime, priority, available_at, created_at)
 select id, plan_id, 's', 'queued', case when id % 2 = 0 then 'slow' else 'default' end, 'python', 5, now(), now()
   from tenax.execution where state = 'running'
