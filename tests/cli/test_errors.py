@@ -36,7 +36,7 @@ WRONG = {
     "missing argument": (
         ["submit"],
         2,
-        'tenax: Command "submit" parameter FILE requires an argument.\n  see: tenax submit --help\n',
+        "tenax: which workflow?\n  tenax submit FILE, or tenax submit NAME\n",
     ),
     "no number": (
         ["show"],

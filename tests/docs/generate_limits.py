@@ -17,6 +17,8 @@ from tenax.engine.lease.large_inputs import MAX_ANSWER
 from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
 from tenax.model import json_text
 from tenax.model.attempt import bounded
+from tenax.model.filters import terms as filters
+from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.inputs import inputs as declared
 from tenax.model.source.yaml_builder import MAX_DEPTH, MAX_VALUES
 from tenax.model.wire_types import BATCH, FILES, LONGEST_LEASE_WAIT
@@ -28,6 +30,8 @@ from tenax.server.protocol.bounded import MAX_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
 from tenax.server.schema.body import DEEPEST_JSON
 from tenax.settings.docs import describe_settings
+from tenax.store.selection.bulk_jobs import MAX_EXECUTIONS
+from tenax.store.selection.conditions import FILTER_SECONDS
 from tenax.store.tables.log import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
 from tenax.worker.executors.redirects import MAX_REDIRECTS
 from tenax.worker.handlers.error_outcomes import STDERR_LIMIT, TRACEBACK_LIMIT
@@ -78,6 +82,9 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         ),
         Limit("levels of JSON", _count(DEEPEST_JSON), "422"),
         Limit("submissions, reports or releases in one request", _count(BATCH), "422"),
+        Limit("a filter", f"{_count(MAX_LENGTH)} characters, {filters.MAX_TERMS} terms, {filters.MAX_VALUES} values", "400"),
+        Limit("time of a statement with a filter", f"{FILTER_SECONDS:g}s", "400"),
+        Limit("executions of one bulk job", _count(MAX_EXECUTIONS), "400"),
         Limit("definitions of children in one submission", _count(FILES), "422"),
         Limit("time that a request waits for work", f"{LONGEST_LEASE_WAIT:g}s", "422"),
         Limit("time that a request waits for news of an execution", f"{LONGEST_NEWS_WAIT:g}s", "422"),

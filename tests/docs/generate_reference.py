@@ -8,6 +8,7 @@ from tables import code, codes, table
 
 from tenax.errors import TenaxError
 from tenax.model.definition.workflow import STEP_TYPES, StepType
+from tenax.model.filters.fields import FIELDS
 from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.parse.shape import Shape
 from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
@@ -211,6 +212,14 @@ def laws() -> str:
     return table(("law", ""), [(code(law.name), law.sentence) for law in LAWS.values()])
 
 
+def filter_fields() -> str:
+    rows = []
+    for field in FIELDS.values():
+        takes = f"{field.selects}: {codes(field.choices)}" if field.choices else field.selects
+        rows.append((code(field.shown), takes, "yes" if field.takes_prefix else "", code(field.example)))
+    return table(("field", "selects", "`*`", "example"), rows)
+
+
 BLOCKS = {
     "laws": laws,
     "state-table": state_table,
@@ -226,4 +235,5 @@ BLOCKS = {
     **{f"{kind}-keys": lambda own=own: keys_of(own) for kind, own in OWN_KEYS.items()},
     "not-yet": not_yet,
     "errors": errors,
+    "filter-fields": filter_fields,
 }

@@ -26,7 +26,7 @@ _METRICS = Group("Metrics", sort_key=5)
 _ADMINISTRATION = Group("Administration", sort_key=6)
 
 _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
-    ("run", "executions.run:run", _RUN, "Run a workflow file in this process, and show its progress."),
+    ("run", "executions.run:run", _RUN, "Run a workflow in this process, and show its progress."),
     ("up", "fleet.serve:up", _RUN, "Start a server and workers, and keep them running."),
     ("server", "fleet.serve:server", _RUN, "Start a server."),
     ("worker", "fleet.serve:worker", _RUN, "Start a worker."),
@@ -34,7 +34,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "submit",
         "executions.submit:submit",
         _EXECUTIONS,
-        "Start an execution of a workflow file, and return at once.",
+        "Start an execution of a workflow, or many, and return at once.",
     ),
     ("list", "executions.list_executions:list_", _EXECUTIONS, "List executions, the newest first."),
     (
@@ -138,6 +138,18 @@ app.command(
     help="List work that has failed for good, or show, redrive or discard it.",
 )
 app.command(
+    "tenax.cli.commands.executions.filters:filters",
+    name="filters",
+    group=_EXECUTIONS,
+    help="List the saved filters, or save or remove one.",
+)
+app.command(
+    "tenax.cli.commands.executions.bulk:bulk",
+    name="bulk",
+    group=_EXECUTIONS,
+    help="Act on all executions that a filter selects, or look after such jobs.",
+)
+app.command(
     "tenax.cli.commands.fleet.workers:workers",
     name="workers",
     group=_FLEET,
@@ -162,4 +174,13 @@ app.command(
     help="Create, list or revoke tokens.",
 )
 
-COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "dead-letters", "workers", "queues", "db", "token")
+COMMAND_NAMES = (
+    *(name for name, *_ in _COMMANDS),
+    "dead-letters",
+    "filters",
+    "bulk",
+    "workers",
+    "queues",
+    "db",
+    "token",
+)

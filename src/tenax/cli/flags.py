@@ -28,6 +28,15 @@ Inputs = Annotated[
 ]
 """The flag `--input`: `inputs: Inputs = ()`. `tenax.cli.input.inputs.parse_inputs` reads its values."""
 
+FilterText = Annotated[
+    str,
+    Parameter(
+        name="--filter",
+        help="A filter, such as 'status=failed workflow=sync-* since=2h', or @NAME for a saved one.",
+    ),
+]
+"""The flag `--filter`. `tenax.cli.input.filters.check_filter` checks its value before anything is asked."""
+
 Database = Annotated[
     str | None,
     Parameter(help="The URL of a PostgreSQL database; without it, the embedded one. [TENAX_DATABASE_URL]"),

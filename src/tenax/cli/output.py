@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Container
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
@@ -41,7 +43,7 @@ def show(*renderables: RenderableType) -> None:
     target = console()
     for renderable in renderables:
         if target.is_terminal:
-            target.print(renderable)
+            target.print(renderable, crop=False)  # a table shows its ids whole, however narrow the terminal
         else:
             with target.capture() as captured:
                 target.print(renderable)
@@ -72,6 +74,29 @@ def new_table(*titles: str, right: Container[str] = (), wrapped: Container[str] 
 def say(text: str, *, stream: IO[str] | None = None) -> None:
     """Prints plain lines, without importing rich."""
     print(printable(text), file=stream or sys.stdout)
+
+
+def say_wrapped(text: str) -> None:
+    """Prints lines. On a terminal, long ones are broken between words, and go on below their first word."""
+    if not sys.stdout.isatty():
+        say(text)
+        return
+    width = shutil.get_terminal_size().columns
+    for line in printable(text).split("\n"):
+        print(_wrapped(line, width))
+
+
+def _wrapped(line: str, width: int) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line,
+        width=max(width, len(indent) + 20),
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
 
 
 def print_json(document: Any) -> None:

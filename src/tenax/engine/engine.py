@@ -13,7 +13,7 @@ from tenax.engine.dead_letters import DeadLetters
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
-from tenax.engine.graph.start_execution import OWN_KEYS, Start
+from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.operate.act import act
 from tenax.engine.operate.operator_action import OperatorAction
@@ -23,14 +23,15 @@ from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
-from tenax.engine.views import diagnosis
+from tenax.engine.views import diagnosis, selection
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
-from tenax.errors import UsageError
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
+from tenax.model.filters.short_forms import short_forms
+from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.health import WorkerState
 from tenax.model.views import (
     ActionAnswer,
@@ -43,6 +44,7 @@ from tenax.model.views import (
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
+    SubmissionFault,
     Tree,
     Verified,
     Worker,
@@ -84,6 +86,9 @@ class Engine:
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
+        self.filters = parts.filters
+        self.bulk = parts.bulk
+        self.bulk_runner = parts.bulk_runner
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -101,6 +106,7 @@ class Engine:
             self.server_steps.run,
             self.inbox_delivery.run,
             self.timers.run,
+            self.bulk_runner.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
@@ -133,8 +139,7 @@ class Engine:
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            if submission.key is not None and submission.key.startswith(OWN_KEYS):
-                raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
+            definitions.check_key(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -150,6 +155,10 @@ class Engine:
         start = await linked_start(self.context, wanted)
         [submitted] = await self._submit([start])
         return LinkedExecution(submitted.id, start.retry_of, start.original_execution)
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[SubmissionFault]:
+        """Checks submissions as `submit` does, and starts nothing. Returns what is wrong with each of them."""
+        return await definitions.find_faults(self.context, submissions)
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
@@ -169,6 +178,7 @@ class Engine:
 
     async def list(
         self,
+        chosen: Filter = EVERYTHING,
         *,
         states: Sequence[str] | None = None,
         workflow: str | None = None,
@@ -178,17 +188,10 @@ class Engine:
         top: bool = False,
         compensation: str | None = None,
     ) -> list[ExecutionSummary]:
-        """Lists executions, newest first. `top` leaves out children. `compensation` is a state of compensations."""
-        return await views.list_summaries(
-            self.context,
-            states=states,
-            workflow=workflow,
-            since=since,
-            before=before,
-            limit=limit,
-            top=top,
-            compensation=compensation,
-        )
+        """Lists the executions that a filter selects, newest first. The other arguments are short forms of terms: `top`
+        leaves out children, and `compensation` is a state of compensations."""
+        short = short_forms(states=states, workflow=workflow, since=since, top=top, compensation=compensation)
+        return await selection.list_summaries(self.context, chosen & short, before=before, limit=limit)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
         return await views.events(self.context, execution_id, after=after)

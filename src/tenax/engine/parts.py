@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from tenax.engine.bulk.jobs import BulkJobs
+from tenax.engine.bulk.runner import BulkRunner
 from tenax.engine.context import EngineContext
 from tenax.engine.external.child_inbox import InboxDelivery
 from tenax.engine.external.server_steps import ServerSteps
@@ -13,6 +15,7 @@ from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.metrics.metrics import Metrics
 from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
+from tenax.engine.operate.filters import SavedFilters
 from tenax.engine.recover.maintenance import Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
@@ -48,6 +51,9 @@ class Parts:
             give_up_unwanted=partial(give_up_unwanted, self.context),
         )
         self.metrics = Metrics(self.context, self.maintenance.leadership)
+        self.filters = SavedFilters(self.context)
+        self.bulk_runner = BulkRunner(self.context, lambda: self.maintenance.leadership.leads)
+        self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
         self.context.notifier.tell(self._listeners())
 
     def _listeners(self) -> Listeners:

@@ -89,6 +89,14 @@ class Standing(OpenPart):
     limited: Limited | None = None
 
 
+class FanOutCounts(OpenPart):
+    """Counts the items of a fan-out. `ended` includes the items that failed."""
+
+    total: int
+    ended: int
+    failed: int
+
+
 class WaitingItem(OpenPart):
     """Describes the work item that says most about the state of its execution."""
 
@@ -108,6 +116,8 @@ class WaitingItem(OpenPart):
     max_attempts: int | None
     unserved: Unserved | None
     limited: Limited | None
+    fan_out: FanOutCounts | None
+    """The counts of the fan-out that it belongs to. Null if it belongs to none."""
 
 
 class ExecutionSummary(View):
@@ -232,6 +242,14 @@ class StoredWorkflow(View):
     hash: str
     created: bool
     """False if the same definition was stored before."""
+
+
+class SubmissionFault(View):
+    """Says what is wrong with one submission of a batch."""
+
+    place: int
+    """The place in the batch, from 0."""
+    error: str
 
 
 class WorkflowInfo(View):

@@ -88,7 +88,9 @@ def redrive_refusal(letter: DeadLetter, execution_status: str, item_state: str |
     if execution_status == "completed":
         why = "the step tolerated the failure" if letter.tolerated else "it went on without the item"
         return f"execution {letter.execution_id} has completed ({why}): the letter can only be discarded"
-    anew = f"run all of it again as a new one (tenax retry {letter.execution_id} --new), or discard the letter"
+    anew = (
+        f"run all of it again as a new one (tenax retry {letter.execution_id} --new), or discard the letter"
+    )
     if execution_status == "cancelled":
         return f"execution {letter.execution_id} is cancelled: {anew}"
     if letter.compensation and item_state is None:

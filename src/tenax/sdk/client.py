@@ -67,6 +67,11 @@ class Client:
         answers = await self._call("POST", "/v1/executions/batch", body=body, repeatable=known)
         return [Submitted(id=answer["id"], created=answer["created"]) for answer in answers]
 
+    async def check_many(self, submissions: Sequence[Submission]) -> Any:
+        """Checks submissions and starts nothing. Returns `{place, error}` for each wrong one."""
+        body = {"submissions": list(submissions)}
+        return await self._call("POST", "/v1/executions/batch/check", body=body, repeatable=True)
+
     async def get(self, execution_id: int) -> dict[str, Any]:
         """Returns the current state of the execution: `id`, `status`, `result`, `steps`, ..."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}"))
@@ -74,6 +79,7 @@ class Client:
     async def list(
         self,
         *,
+        filter: str | None = None,  # noqa: A002 -- the word of the command
         status: str | None = None,
         workflow: str | None = None,
         since: str | None = None,
@@ -84,11 +90,12 @@ class Client:
     ) -> Any:
         """Lists executions, the newest first.
 
+        `filter` is a text such as `status=failed workflow=sync-* since=2h`; the arguments after it are short forms of terms.
         `before` is the id of the last execution of the previous page. `top` leaves out executions that others started.
         `compensation` selects executions by the state of their compensations: `failed`.
         """
         query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
-        query |= {"top": "true" if top else None, "compensation": compensation}
+        query |= {"top": "true" if top else None, "compensation": compensation, "filter": filter}
         return await self._call("GET", "/v1/executions", query=query)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
@@ -332,6 +339,50 @@ class Client:
         """Returns what retries came to, by `reason`, `step`, `class` or `worker`. Times are RFC 3339, or durations such as 2h."""
         return await self._call("GET", "/v1/stats", query={"by": by, "since": since, "until": until})
 
+    async def filters(self) -> Any:
+        """Lists the filters that were saved by name."""
+        return await self._call("GET", "/v1/filters")
+
+    async def save_filter(self, name: str, text: str) -> Any:
+        """Saves a filter by name, in the place of an earlier one. `@NAME` in another filter stands for its terms."""
+        return await self._call("PUT", f"/v1/filters/{quote(name, safe='')}", body={"filter": text})
+
+    async def remove_filter(self, name: str) -> Any:
+        return await self._call("DELETE", f"/v1/filters/{quote(name, safe='')}")
+
+    async def create_bulk_job(
+        self,
+        action: str,
+        filter: str,  # noqa: A002 -- the word of the command
+        *,
+        reason: str,
+        rate: float | None = None,
+        canary: int | None = None,
+        max_failed: float | None = None,
+    ) -> dict[str, Any]:
+        """Makes a bulk job as a preview with the executions that the filter selects now. `start_bulk_job` starts it."""
+        body = {"action": action, "filter": filter, "reason": reason, "rate": rate, "canary": canary}
+        answer = await self._call("POST", "/v1/bulk", body={**body, "max_failed": max_failed})
+        return cast("dict[str, Any]", answer)
+
+    async def bulk_jobs(self, *, limit: int | None = None) -> Any:
+        """Lists the bulk jobs, the newest first."""
+        return await self._call("GET", "/v1/bulk", query={"limit": limit})
+
+    async def bulk_job(self, job_id: int) -> Any:
+        return await self._call("GET", f"/v1/bulk/{job_id}")
+
+    async def start_bulk_job(self, job_id: int) -> Any:
+        return await self._call("POST", f"/v1/bulk/{job_id}/start")
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None = None) -> Any:
+        """Stops a bulk job: it acts on no further execution."""
+        return await self._call("POST", f"/v1/bulk/{job_id}/stop", body={"reason": reason})
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None = None) -> Any:
+        """Continues a stopped bulk job, even if its canary failed."""
+        return await self._call("POST", f"/v1/bulk/{job_id}/resume", body={"reason": reason})
+
     async def list_tokens(self) -> Any:
         """Lists all tokens, including revoked ones, without their secrets. Only admins may call the methods for tokens."""
         return await self._call("GET", "/v1/tokens")
@@ -375,7 +426,7 @@ class Client:
 
     async def _call(
         self,
-        method: Literal["GET", "POST", "PUT"],
+        method: Literal["GET", "POST", "PUT", "DELETE"],
         path: str,
         *,
         body: Any = None,

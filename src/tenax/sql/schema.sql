@@ -16,6 +16,9 @@
 --   worker_window  the results of attempts on a worker, in short spans of time
 --   worker_loss    the times at which a worker fell silent or restarted while it held work, and its items then
 --   queue_limit    how many items of a queue may run at once, and may start in a second
+--   saved_filter  filters that people saved by name
+--   bulk_job   the bulk jobs: an action, the filter that chose its executions, and how far the job is
+--   bulk_item  the executions of each bulk job, as they were found, and what became of each
 --   token      the tokens that authorize callers
 --   roll_up    how far the leader has counted the log; *_minute, metric_total: what it has counted
 --   retry_underway  the failures that are being retried, for the counts
@@ -111,6 +114,8 @@ create unique index execution_parent on tenax.execution (parent_id, parent_step,
     where parent_id is not null;
 create index execution_retry on tenax.execution (retry_of) where retry_of is not null;
 create index execution_compensation on tenax.execution (compensation, id) where compensation is not null;
+create index execution_unsuccessful on tenax.execution (id) where state in ('failed', 'cancelled');
+create index execution_created on tenax.execution using brin (created_at) with (pages_per_range = 32, autosummarize = on);
 
 create table tenax.step (
     execution_id bigint not null,
@@ -460,6 +465,54 @@ create table tenax.queue_limit (
     refilled_at timestamptz not null,
     check ((rate is null) = (burst is null))
 );
+
+create table tenax.saved_filter (
+    name     text primary key,
+    filter   text not null,
+    actor    text not null,
+    saved_at timestamptz not null
+);
+
+create table tenax.bulk_job (
+    id            bigint generated always as identity primary key,
+    action        text not null,
+    -- The filter with the terms of saved filters and with fixed times, as it was when its executions were found.
+    filter        text not null,
+    reason        text not null,
+    -- Who made it. The actor of its actions is who started or resumed it last (`started_by`).
+    actor         text not null,
+    state         text not null default 'preview' check (state in ('preview', 'running', 'stopped', 'completed')),
+    -- Why it stopped.
+    note          text,
+    -- Executions acted on in a second. Null: as fast as it goes.
+    rate          double precision check (rate > 0),
+    -- The number of executions that it acts on first, and the percentage of them that may fail.
+    canary        integer check (canary > 0),
+    max_failed    double precision check (max_failed between 0 and 100),
+    -- open: its executions have not all ended yet. failed: too many failed, and a person must decide.
+    canary_state  text check (canary_state in ('open', 'passed', 'failed', 'overruled')),
+    total         integer not null,
+    created_at    timestamptz not null,
+    started_at    timestamptz,
+    started_by    text,
+    finished_at   timestamptz,
+    -- When the rate allows the next action.
+    due_at        timestamptz,
+    check ((canary is null) = (max_failed is null) and (canary is null) = (canary_state is null))
+);
+create index bulk_job_running on tenax.bulk_job (id) where state = 'running';
+
+create table tenax.bulk_item (
+    job_id       bigint not null references tenax.bulk_job (id) on delete cascade,
+    n            integer not null,
+    execution_id bigint not null,
+    state        text not null default 'pending' check (state in ('pending', 'done', 'skipped', 'failed')),
+    -- Why it was skipped, or what went wrong.
+    note         text,
+    acted_at     timestamptz,
+    primary key (job_id, n)
+) with (fillfactor = 70);
+create index bulk_item_pending on tenax.bulk_item (job_id, n) where state = 'pending';
 
 create table tenax.token (
     id         bigint generated always as identity primary key,

@@ -12,7 +12,7 @@ from support.written_events import an_event
 
 from tenax.cli.flags import TargetFlags
 from tenax.cli.render.event_lines import EventWording
-from tenax.cli.render.fleet_table import FleetTable, change_key
+from tenax.cli.render.fleet_table import change_key, fleet_table
 from tenax.cli.render.fleet_words import fleet_event_words, health_words
 from tenax.cli.render.worker_page import render_worker
 
@@ -70,7 +70,7 @@ def test_health_names_the_column_that_decided(one, words):
 
 
 def test_labels_have_a_column_where_there_are_any():
-    lines = drawn(FleetTable([worker("a", labels={"zone": "a", "gpu": "yes"}), worker("b")]))
+    lines = drawn(fleet_table([worker("a", labels={"zone": "a", "gpu": "yes"}), worker("b")]))
     assert cells(lines[0])[5] == "labels"
     assert cells(lines[1])[5] == "gpu=yes, zone=a"
 
@@ -78,7 +78,7 @@ def test_labels_have_a_column_where_there_are_any():
 def test_a_drain_by_the_server_is_told_from_that_of_a_person():
     by_server = worker("a", state="draining", state_actor="tenax:server", state_reason="lost 5 times")
     by_person = worker("b", state="draining", state_actor="me")
-    lines = drawn(FleetTable([by_server, by_person]))
+    lines = drawn(fleet_table([by_server, by_person]))
     assert cells(lines[1])[1] == "drained by the server"
     assert cells(lines[2])[1] == "draining"
     assert drawn(render_worker(by_server))[0].startswith("worker a: drained by the server, ")
@@ -116,7 +116,7 @@ def test_a_life_that_displaced_another_says_so():
 
 def test_the_table_of_workers():
     lines = drawn(
-        FleetTable(
+        fleet_table(
             [
                 worker(
                     "a", queues=["default", "gpu"], queue_depth=7, runs=40, failures=3, failure_rate=0.075
@@ -142,7 +142,7 @@ def test_the_table_of_workers():
 )
 def test_a_narrow_terminal_gets_fewer_columns(width, left_out):
     found = [ill("consecutive_failures", name="a-worker", consecutive_failures=12)]
-    lines = drawn(FleetTable(found), width)
+    lines = drawn(fleet_table(found), width)
     assert max(map(len, lines)) <= width
     assert "unhealthy: 12 failures in a row" in lines[1], "nothing of what matters is cut"
     assert lines[-1] == f"left out, for lack of room: {left_out}"
@@ -150,7 +150,7 @@ def test_a_narrow_terminal_gets_fewer_columns(width, left_out):
 
 def test_where_nothing_more_can_be_left_out_lines_are_broken():
     found = [ill("failure_rate", name="a-host-with-a-long-name-8520-1", failures=1_000, runs=1_100)]
-    lines = drawn(FleetTable(found), 60)
+    lines = drawn(fleet_table(found), 60)
     assert max(map(len, lines)) <= 60
     assert not any("…" in line for line in lines[1:]), "no name and no reason is cut short"
 

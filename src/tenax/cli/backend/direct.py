@@ -13,11 +13,12 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import LETTER, ListFilter, check_id, user_name
+from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.engine.operate.operator_action import OperatorAction
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
+from tenax.model.filters.parse import parse_filter
 from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
 from tenax.model.queue_limits import QueueLimits
@@ -36,11 +37,19 @@ class DatabaseBackend:
             [submitted] = await self._engine.submit([submission])
         return submitted
 
+    async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        async with self._writing():
+            return await self._engine.submit(submissions)
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[tuple[int, str]]:
+        return [(one.place, one.error) for one in await self._engine.find_faults(submissions)]
+
     async def get(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.get(check_id(execution_id))))
 
     async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._engine.list(
+            parse_filter(wanted.filter),
             states=list(wanted.states) or None,
             workflow=wanted.workflow,
             since=wanted.since,
@@ -208,6 +217,48 @@ class DatabaseBackend:
 
     async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.metrics.stats(by=by, since=since, until=until)))
+
+    async def filters(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.filters.list()]
+
+    async def save_filter(self, name: str, text: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.filters.save(name, text, actor=self._actor)))
+
+    async def remove_filter(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.filters.remove(name)))
+
+    async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
+        job = await self._engine.bulk.create(
+            wish.action,
+            parse_filter(wish.filter),
+            reason=wish.reason,
+            actor=self._actor,
+            rate=wish.rate,
+            canary=wish.canary,
+            max_failed=wish.max_failed,
+        )
+        return dict(to_builtins(job))
+
+    async def bulk_jobs(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(job) for job in await self._engine.bulk.list()]
+
+    async def bulk_job(self, job_id: int) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.bulk.get(check_id(job_id, BULK_JOB))))
+
+    async def start_bulk_job(self, job_id: int) -> dict[str, Any]:
+        async with self._writing():
+            job = await self._engine.bulk.start(check_id(job_id, BULK_JOB), actor=self._actor)
+        return dict(to_builtins(job))
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            job = await self._engine.bulk.stop(check_id(job_id, BULK_JOB), actor=self._actor, reason=reason)
+        return dict(to_builtins(job))
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            job = await self._engine.bulk.resume(check_id(job_id, BULK_JOB), actor=self._actor, reason=reason)
+        return dict(to_builtins(job))
 
     async def has_no_workers(self) -> bool:
         from tenax.store.fleet.workers import count_live_workers

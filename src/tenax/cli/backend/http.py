@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from msgspec import convert
 
-from tenax.cli.backend.protocol import LETTER, ListFilter, check_id
+from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
 from tenax.engine.operate.operator_action import OperatorAction
 from tenax.model.execution_views import Event, News
 from tenax.model.letters.filter import LetterFilter
@@ -28,11 +28,18 @@ class ServerBackend:
     async def submit(self, submission: Submission) -> Submitted:
         return await self._client.submit(submission)
 
+    async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        return await self._client.submit_many(submissions)
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[tuple[int, str]]:
+        return [(one["place"], one["error"]) for one in await self._client.check_many(submissions)]
+
     async def get(self, execution_id: int) -> dict[str, Any]:
         return await self._client.get(check_id(execution_id))
 
     async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._client.list(
+            filter=wanted.filter or None,
             status=",".join(wanted.states) or None,
             workflow=wanted.workflow,
             since=wanted.since.isoformat() if wanted.since else None,
@@ -186,6 +193,33 @@ class ServerBackend:
             until=until.isoformat() if until else None,
         )
         return dict(found)
+
+    async def filters(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.filters())
+
+    async def save_filter(self, name: str, text: str) -> dict[str, Any]:
+        return dict(await self._client.save_filter(name, text))
+
+    async def remove_filter(self, name: str) -> dict[str, Any]:
+        return dict(await self._client.remove_filter(name))
+
+    async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
+        return dict(await self._client.create_bulk_job(**asdict(wish)))
+
+    async def bulk_jobs(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.bulk_jobs())
+
+    async def bulk_job(self, job_id: int) -> dict[str, Any]:
+        return dict(await self._client.bulk_job(check_id(job_id, BULK_JOB)))
+
+    async def start_bulk_job(self, job_id: int) -> dict[str, Any]:
+        return dict(await self._client.start_bulk_job(check_id(job_id, BULK_JOB)))
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        return dict(await self._client.stop_bulk_job(check_id(job_id, BULK_JOB), reason=reason))
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]:
+        return dict(await self._client.resume_bulk_job(check_id(job_id, BULK_JOB), reason=reason))
 
     async def has_no_workers(self) -> bool:
         return False

@@ -26,6 +26,7 @@ T = TypeVar("T")
 MAX_ID = 2**63 - 1
 EXECUTION = ("an execution", "tenax list")
 LETTER = ("a dead letter", "tenax dead-letters list")
+BULK_JOB = ("a bulk job", "tenax bulk list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,34 @@ class ListFilter:
     limit: int
     top: bool
     compensation: str | None = None
+    filter: str = ""
+    """The text of a filter. The other fields are short forms of terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkWish:
+    """Says what a bulk job does, to which executions, why, and how fast."""
+
+    action: str
+    filter: str
+    reason: str
+    rate: float | None
+    canary: int | None
+    max_failed: float | None
 
 
 class Backend(Protocol):
     """Offers the operations that commands need."""
 
     async def submit(self, submission: Submission) -> Submitted: ...
+
+    async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        """Submits all of them or none."""
+        ...
+
+    async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[tuple[int, str]]:
+        """Checks submissions and starts nothing. Returns the place and the error of each wrong one."""
+        ...
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
@@ -165,6 +188,28 @@ class Backend(Protocol):
         ...
 
     async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]: ...
+
+    async def filters(self) -> Sequence[dict[str, Any]]:
+        """Lists the filters that were saved by name."""
+        ...
+
+    async def save_filter(self, name: str, text: str) -> dict[str, Any]: ...
+
+    async def remove_filter(self, name: str) -> dict[str, Any]: ...
+
+    async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
+        """Makes a bulk job as a preview."""
+        ...
+
+    async def bulk_jobs(self) -> Sequence[dict[str, Any]]: ...
+
+    async def bulk_job(self, job_id: int) -> dict[str, Any]: ...
+
+    async def start_bulk_job(self, job_id: int) -> dict[str, Any]: ...
+
+    async def stop_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]: ...
+
+    async def resume_bulk_job(self, job_id: int, *, reason: str | None) -> dict[str, Any]: ...
 
     async def has_no_workers(self) -> bool:
         """Returns True if it is known that no worker is alive. Over HTTP this is not known."""

@@ -161,7 +161,8 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
         case "operator_action" if not is_of_worker(data):
             why = f": {data['reason']}" if data.get("reason") else ""
             whose = f" of execution {data['because_of']}" if data.get("because_of") else ""
-            return f"{data.get('actor')} asked for {data.get('action')}{whose}{why}"
+            by = f" in bulk job {data['bulk']}" if data.get("bulk") else ""
+            return f"{data.get('actor')} asked for {data.get('action')}{whose}{by}{why}"
         case "signal_received":
             with_data = f", with {one_line(data['data'], 100)}" if data.get("data") is not None else ""
             return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}"

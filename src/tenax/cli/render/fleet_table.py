@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
-from tenax.cli.output import new_table, one_line
+from tenax.cli.output import one_line
 from tenax.cli.render.fleet_words import health_words, share, short_duration, state_words
+from tenax.cli.render.table import Column, RankedTable
 
 Worker = Mapping[str, Any]
 
@@ -19,8 +17,15 @@ HEALTH_STYLES = {"healthy": "green", "degraded": "yellow", "unhealthy": "bold re
 STATE_STYLES = {"active": "", "paused": "magenta", "draining": "magenta", "gone": "dim"}
 _MAX_LENGTH = 40
 _NUMBERS = ("slots", "busy", "failures", "rate", "heartbeat")
-_FIRST_TO_GO = ("version", "runtimes", "queues", "labels", "slots", "rate")
-"""The columns that are left out if there is no room, in this order. `workers show` prints them all."""
+_COLUMNS = {
+    "version": Column("version", rank=1),
+    "runtimes": Column("runtimes", rank=2),
+    "queues": Column("queues", rank=3),
+    "labels": Column("labels", rank=4),
+    "slots": Column("slots", rank=5, right=True),
+    "rate": Column("rate", rank=6, right=True),
+}
+"""The columns that give way if there is no room. `workers show` prints them all."""
 
 
 def _names(names: Sequence[str]) -> Text:
@@ -63,33 +68,9 @@ def _told(title: str, worker: Worker) -> str:
     return _CELLS[title](worker).plain
 
 
-class FleetTable:
-    """Is a table with a row for each worker."""
-
-    def __init__(self, found: Sequence[Worker]) -> None:
-        self._found = found
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        left_out: list[str] = [] if any(worker["labels"] for worker in self._found) else ["labels"]
-        unlabelled = len(left_out)
-        table = self._table(left_out)
-        for title in _FIRST_TO_GO:
-            if _fits(table, console, options):
-                break
-            left_out += [title] if title not in left_out else []
-            table = self._table(left_out)
-        yield table
-        if for_room := left_out[unlabelled:]:
-            yield Text(f"left out, for lack of room: {', '.join(for_room)}", style="dim")
-
-    def _table(self, left_out: Sequence[str]) -> Table:
-        titles = [title for title in _CELLS if title not in left_out]
-        table = new_table(*titles, right=_NUMBERS, wrapped=("name", "health"))
-        for worker in self._found:
-            table.add_row(*(_CELLS[title](worker) for title in titles))
-        return table
-
-
-def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
-    wide = Measurement.get(console, options.update(max_width=100_000), table)
-    return wide.maximum <= options.max_width
+def fleet_table(found: Sequence[Worker]) -> RankedTable:
+    """Returns a table with a row for each worker. Labels are shown if a worker has any."""
+    has_labels = any(worker["labels"] for worker in found)
+    titles = [title for title in _CELLS if title != "labels" or has_labels]
+    columns = [_COLUMNS.get(title, Column(title, right=title in _NUMBERS)) for title in titles]
+    return RankedTable(columns, [[_CELLS[title](worker) for title in titles] for worker in found])

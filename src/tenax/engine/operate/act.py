@@ -19,6 +19,7 @@ from tenax.engine.graph.end_execution import fail_execution, render_results
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
 from tenax.engine.operate import family
+from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.operate.operator_action import OperatorAction, check_action
 from tenax.engine.operate.reopen import How, ReopenRequest, reopen
 from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
@@ -62,16 +63,24 @@ _HOW: dict[str, How] = {"retry": "grant", "reset": "reset", "resolve": "keep", "
 
 
 async def act(
-    context: EngineContext, execution_id: int, asked: OperatorAction, *, actor: str
+    context: EngineContext,
+    execution_id: int,
+    asked: OperatorAction,
+    *,
+    actor: str,
+    mark: BulkMark | None = None,
 ) -> ActionAnswer:
-    """Carries out an action. Raises Conflict where it is not legal, with what would be."""
+    """Carries out an action. Raises Conflict where it is not legal, with what would be. `mark` is set in the
+    transaction of the action."""
     check_action(asked)
     if asked.action in EXECUTION_ACTIONS:
-        return await _act_on_execution(context, execution_id, asked, actor)
+        return await _act_on_execution(context, execution_id, asked, actor, mark)
     for left in reversed(range(family.TRIES)):
         try:
             async with context.transaction() as tx:
-                answer = await _ItemActions(tx, context, execution_id, asked, actor).run()
+                answer = await _ItemActions(tx, context, execution_id, asked, actor, mark).run()
+                if mark is not None:
+                    await mark.set(tx)
         except Busy:
             if not left:
                 raise
@@ -85,10 +94,10 @@ async def act(
 
 
 async def _act_on_execution(
-    context: EngineContext, execution_id: int, asked: OperatorAction, actor: str
+    context: EngineContext, execution_id: int, asked: OperatorAction, actor: str, mark: BulkMark | None
 ) -> ActionAnswer:
     act_on = {"cancel": family.cancel, "pause": family.pause, "resume": family.resume}[asked.action]
-    changed = await act_on(context, execution_id, actor=actor, reason=asked.reason)
+    changed = await act_on(context, execution_id, actor=actor, reason=asked.reason, mark=mark)
     status = {"cancel": "cancelled", "pause": "paused", "resume": "running"}[asked.action]
     return ActionAnswer(
         id=execution_id,
@@ -110,6 +119,7 @@ class _ItemActions:
     execution_id: int
     asked: OperatorAction
     actor: str
+    mark: BulkMark | None
     journal: Journal = field(init=False)
     row: ExecutionRow = field(init=False)
     plan: Plan = field(init=False)
@@ -192,6 +202,7 @@ class _ItemActions:
             actor=self.actor,
             reason=asked.reason,
             because_of=UNSET if here else self.execution_id,
+            bulk=UNSET if self.mark is None else self.mark.job_id,
         )
         step, item = (asked.step, asked.item) if here else (None, None)
         self.journal.log(execution_id, event(OperatorActed, step, item=item, data=data))

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.end_execution import cancel_items
 from tenax.engine.notifier import announce
+from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.errors import Busy, Conflict
 from tenax.model.events import event
 from tenax.model.events.data import CancelledData, OperatorData
@@ -35,19 +36,30 @@ class _Family:
     open: list[ExecutionRow]
     actor: str
     reason: str | None
+    mark: BulkMark | None = None
 
     def log(self, row: ExecutionRow, action: str) -> None:
         """Logs the operator's action with the execution it was asked for. The descendants' events name
         that execution."""
         because_of = self.head.id if row.id != self.head.id else UNSET
-        data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
+        bulk = UNSET if self.mark is None else self.mark.job_id
+        data = OperatorData(
+            action=action, actor=self.actor, reason=self.reason, because_of=because_of, bulk=bulk
+        )
         self.journal.log(row.id, event(OperatorAction, data=data))
 
 
-async def cancel(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
+async def cancel(
+    context: EngineContext,
+    execution_id: int,
+    *,
+    actor: str,
+    reason: str | None,
+    mark: BulkMark | None = None,
+) -> bool:
     """Cancels an execution and its descendants. Waiting items end at once, and leases are revoked. Returns False if it
     is cancelled already."""
-    return await _together(context, execution_id, _cancel, actor, reason)
+    return await _together(context, execution_id, _cancel, actor, reason, mark)
 
 
 async def cancel_for_parent(context: EngineContext, execution_id: int, reason: str | None) -> None:
@@ -56,16 +68,30 @@ async def cancel_for_parent(context: EngineContext, execution_id: int, reason: s
         await cancel(context, execution_id, actor="tenax", reason=reason)
 
 
-async def pause(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
+async def pause(
+    context: EngineContext,
+    execution_id: int,
+    *,
+    actor: str,
+    reason: str | None,
+    mark: BulkMark | None = None,
+) -> bool:
     """Pauses an execution and its descendants: decisions are still made, but no item is leased. Returns False if it is
     paused already."""
-    return await _together(context, execution_id, _pause, actor, reason)
+    return await _together(context, execution_id, _pause, actor, reason, mark)
 
 
-async def resume(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
+async def resume(
+    context: EngineContext,
+    execution_id: int,
+    *,
+    actor: str,
+    reason: str | None,
+    mark: BulkMark | None = None,
+) -> bool:
     """Resumes an execution and its descendants: held-back items may be leased again. Returns False if it was not
     paused."""
-    return await _together(context, execution_id, _resume, actor, reason)
+    return await _together(context, execution_id, _resume, actor, reason, mark)
 
 
 async def _together(
@@ -74,15 +100,18 @@ async def _together(
     act: Callable[[_Family], Awaitable[bool]],
     actor: str,
     reason: str | None,
+    mark: BulkMark | None,
 ) -> bool:
     """Applies `act` to a locked family. Locks are taken in the order of the ids. A child that is being started may
     cause a deadlock, and then it is tried again."""
     for left in reversed(range(TRIES)):
         try:
             async with context.transaction() as tx:
-                family = await _lock(context, tx, execution_id, actor, reason)
+                family = await _lock(context, tx, execution_id, actor, reason, mark)
                 changed = await act(family)
                 await family.journal.write(tx)
+                if mark is not None and changed:
+                    await mark.set(tx)
         except Busy:
             if not left:
                 raise
@@ -94,7 +123,12 @@ async def _together(
 
 
 async def _lock(
-    context: EngineContext, tx: Connection, execution_id: int, actor: str, reason: str | None
+    context: EngineContext,
+    tx: Connection,
+    execution_id: int,
+    actor: str,
+    reason: str | None,
+    mark: BulkMark | None,
 ) -> _Family:
     """Locks the family. A child is started under its parent's lock, so all are locked once no new one appears."""
     rows: dict[int, ExecutionRow] = {}
@@ -105,7 +139,7 @@ async def _lock(
         rows |= locked
     assert now is not None
     is_open = [row for row in rows.values() if row.open]
-    return _Family(context, tx, Journal(now), rows[execution_id], is_open, actor, reason)
+    return _Family(context, tx, Journal(now), rows[execution_id], is_open, actor, reason, mark)
 
 
 async def _cancel(family: _Family) -> bool:

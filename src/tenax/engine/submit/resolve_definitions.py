@@ -5,15 +5,18 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tenax.engine.caches.named_plans import NamedPlan
 from tenax.engine.context import EngineContext
 from tenax.engine.definitions.reading import Definition
-from tenax.errors import InvalidInput, NotFound, UsageError
+from tenax.engine.graph.start_execution import OWN_KEYS
+from tenax.engine.slices import TimeSlice
+from tenax.errors import InvalidInput, NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.definition.children import ChildReference, child_references, input_problems
 from tenax.model.definition.workflow import Workflow
 from tenax.model.events import timestamp
-from tenax.model.views import StoredWorkflow, WorkflowInfo
+from tenax.model.views import StoredWorkflow, SubmissionFault, WorkflowInfo
 from tenax.model.wire import Submission
 from tenax.policy.plan import Plan, PlannedChild
 from tenax.store.tables import plans
@@ -72,6 +75,49 @@ async def plans_of(context: EngineContext, submissions: Sequence[Submission]) ->
             found.append((known[one.workflow].plan, known[one.workflow].plan_id))
         else:
             found.append(await plan_of(context, one))
+    return found
+
+
+def check_key(submission: Submission) -> None:
+    """Raises UsageError if a submission has a key of the server's own."""
+    if submission.key is not None and submission.key.startswith(OWN_KEYS):
+        raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
+
+
+async def find_faults(context: EngineContext, submissions: Sequence[Submission]) -> list[SubmissionFault]:
+    """Checks submissions and starts nothing. Returns a fault for each wrong one. Those that are alike are resolved
+    once."""
+    known: dict[Any, Plan | TenaxError] = {}
+    faults: list[SubmissionFault] = []
+    time_slice = TimeSlice()
+    for place, one in enumerate(submissions):
+        if time_slice.is_over:
+            await time_slice.give_way()
+        try:
+            check_key(one)
+            plan = await _plan_or_error(context, one, known)
+            await context.reading.check(plan.workflow, one.input)
+        except Unreachable:
+            raise
+        except TenaxError as error:
+            faults.append(SubmissionFault(place=place, error=error.message))
+    return faults
+
+
+async def _plan_or_error(
+    context: EngineContext, one: Submission, known: dict[Any, Plan | TenaxError]
+) -> Plan:
+    definition = (one.source, one.workflow, one.filename, tuple(one.files.items()))
+    if definition not in known:
+        try:
+            [(known[definition], _)] = await plans_of(context, [one])
+        except Unreachable:
+            raise
+        except TenaxError as error:
+            known[definition] = error
+    found = known[definition]
+    if isinstance(found, TenaxError):
+        raise found
     return found
 
 

@@ -6,10 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
-
-from msgspec import structs
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.slices import TimeSlice
@@ -18,7 +15,6 @@ from tenax.engine.views.why_blocked import (
     DECIDES_HOLDS,
     NOTHING,
     held_steps,
-    items_waiting_at,
     steps_waiting_at,
 )
 from tenax.errors import Conflict, NotFound
@@ -28,7 +24,7 @@ from tenax.model.execution_views import Child, Event, Execution, News, Parent, S
 from tenax.model.source.findings import suggest
 from tenax.model.state.execution import ExecutionState, apply, fold
 from tenax.model.state.fan_out import fan_out_status
-from tenax.model.views import ExecutionSummary, ItemInfo, Standing, Tree
+from tenax.model.views import ItemInfo, Tree
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store.connect import Connection
 from tenax.store.tables import executions
@@ -276,40 +272,6 @@ def _tree(
         children=shown,
         more=totals.get(row.id, 0) - len(shown),
     )
-
-
-async def list_summaries(
-    context: EngineContext,
-    *,
-    states: Sequence[str] | None = None,
-    workflow: str | None = None,
-    since: datetime | None = None,
-    before: int | None = None,
-    limit: int = 50,
-    top: bool = False,
-    compensation: str | None = None,
-) -> list[ExecutionSummary]:
-    async with context.view() as tx:
-        found = await executions.list_executions(
-            tx,
-            states=states,
-            workflow=workflow,
-            since=since,
-            before=before,
-            limit=limit,
-            top=top,
-            compensation=compensation,
-        )
-        telling = [item for _, item in found if item is not None]
-        waiting_at = await items_waiting_at(tx, context.settings, telling)
-    return [_standing(one, waiting_at.get(one.id, NOTHING)) for one, _ in found]
-
-
-def _standing(one: ExecutionSummary, at: Standing) -> ExecutionSummary:
-    if one.waiting is None:
-        return one
-    waiting = structs.replace(one.waiting, unserved=at.unserved, limited=at.limited)
-    return structs.replace(one, waiting=waiting)
 
 
 async def plan_id(context: EngineContext, execution_id: int) -> int:

@@ -88,6 +88,7 @@ class OperatorData(EventData):
     actor: str
     reason: str | None
     compensation: Compensation = UNSET
+    bulk: Annotated[int, Meta(description="the bulk job that did it")] | UnsetType = UNSET
     from_failed: (
         Annotated[bool, Meta(description="true if the steps that succeeded are not run again")] | UnsetType
     ) = UNSET

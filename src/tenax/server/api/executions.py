@@ -11,12 +11,14 @@ from starlette.responses import Response
 
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
+from tenax.model.filters.parse import MAX_LENGTH, parse_filter
 from tenax.model.views import (
     Compensation,
     ExecutionStatus,
     ExecutionSummary,
     Explanation,
     SignalAnswer,
+    SubmissionFault,
     Tree,
 )
 from tenax.model.wire import Submitted
@@ -73,9 +75,22 @@ async def submit_many(request: Request) -> Response:
     return answer_view(await engine(request).submit(batch.submissions))
 
 
+@router.post("/batch/check", **described(list[SubmissionFault], body=bodies.BATCH_OF_SUBMISSIONS))
+async def check_many(request: Request) -> Response:
+    """Checks up to 1000 submissions and starts nothing. The answer says what is wrong with each wrong one."""
+    batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
+    return answer_view(await engine(request).find_faults(batch.submissions))
+
+
 @router.get("", **described(list[ExecutionSummary]))
 async def list_executions(
     request: Request,
+    filter: Annotated[  # noqa: A002 -- the parameter's name
+        str | None,
+        Query(
+            max_length=MAX_LENGTH, description="a filter: status=failed workflow=sync-* since=2h, or @NAME"
+        ),
+    ] = None,
     status: Annotated[list[str] | None, Query(description="one or more, repeated or with commas")] = None,
     workflow: Annotated[str | None, Plain] = None,
     since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
@@ -88,9 +103,11 @@ async def list_executions(
 ) -> Response:
     """Lists executions.
 
-    The newest comes first. The next page starts with `before`, the id of the last one.
+    The newest comes first. The next page starts with `before`, the id of the last one. `filter` selects, and the other
+    parameters are short forms of its terms.
     """
     found = await engine(request).list(
+        parse_filter(filter or ""),
         states=one_of(STATUSES, status),
         workflow=workflow,
         since=None if since is None else moment_of(since, datetime.now(UTC)),

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct, structs
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.attempt.usage import bounded_cost, bounded_tokens
 from tenax.model.durations import LONGEST
+from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.health import HealthReport
 from tenax.model.names import worker_name_fault
 from tenax.model.wire import (
@@ -99,6 +100,29 @@ class Operation(PersonBody, frozen=True):
     step: Name | None = None
     item: Item | None = None
     reason: Text | None = None
+
+
+class FilterWanted(PersonBody, frozen=True):
+    """A filter to save."""
+
+    filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+
+
+class BulkWanted(PersonBody, frozen=True):
+    """A bulk job to make."""
+
+    action: Annotated[
+        str, Meta(max_length=100, description="cancel, fail, pause, reset, resolve, resume or retry")
+    ]
+    filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+    reason: Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
+    rate: Annotated[float, Meta(gt=0, description="How many executions it acts on in a second.")] | None = (
+        None
+    )
+    canary: Annotated[int, Meta(ge=1, description="How many executions it acts on first.")] | None = None
+    max_failed: (
+        Annotated[float, Meta(ge=0, le=100, description="The percentage of the canary that may fail.")] | None
+    ) = None
 
 
 class Retry(Operation, frozen=True):
@@ -193,6 +217,8 @@ COMPLETION = Body(Completion)
 RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
+FILTER = Body(FilterWanted)
+BULK = Body(BulkWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """The body of a callback may be of any type. `tenax.model.attempt.callback` reads it."""

@@ -8,9 +8,18 @@ from datetime import datetime
 from typing import Any, cast
 
 from tenax.model.events import timestamp
+from tenax.model.filters.terms import Filter
 from tenax.model.json_text import decode
-from tenax.model.views import Awaited, Compensation, ExecutionStatus, ExecutionSummary, WaitingItem
+from tenax.model.views import (
+    Awaited,
+    Compensation,
+    ExecutionStatus,
+    ExecutionSummary,
+    FanOutCounts,
+    WaitingItem,
+)
 from tenax.store.connect import Connection
+from tenax.store.selection.conditions import anchor, bounded, with_conditions
 from tenax.store.statements import sql
 
 _JSON = ("input", "result", "failure")
@@ -87,22 +96,13 @@ async def find_retried_execution(tx: Connection, number: int) -> tuple[int | Non
 
 
 async def list_executions(
-    tx: Connection,
-    *,
-    states: Sequence[str] | None,
-    workflow: str | None,
-    since: datetime | None,
-    before: int | None,
-    limit: int,
-    top: bool,
-    compensation: str | None,
+    tx: Connection, chosen: Filter, *, before: int | None, limit: int
 ) -> list[tuple[ExecutionSummary, int | None]]:
-    """Lists executions, the newest first, each with the id of the work item that it waits for (`waiting`). The reason
-    of that wait is not looked up.
-
-    `top` leaves out children. `compensation` keeps only executions in that state of compensation.
-    """
-    rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit, top, compensation)
+    """Lists the executions that a filter selects, the newest first, each with the id of the work item that it waits
+    for (`waiting`). The reason of that wait is not looked up. Raises UsageError if it takes too long."""
+    statement, arguments = with_conditions(sql("list_executions"), await anchor(tx, chosen), before, limit)
+    async with bounded(tx):
+        rows = await tx.fetch(statement, *arguments)
     return [_summary(row, decode(row["waiting"])) for row in rows]
 
 
@@ -139,6 +139,7 @@ def _waiting_item(item: dict[str, Any]) -> WaitingItem:
         max_attempts=item["max_attempts"],
         unserved=None,
         limited=None,
+        fan_out=None if item["fan_out"] is None else FanOutCounts(**item["fan_out"]),
     )
 
 

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
-from tenax.cli.output import new_table, one_line, print_json, printable, say, show
+from tenax.cli.output import one_line, print_json, printable, say, say_wrapped, show
 from tenax.errors import UsageError
 from tenax.model.execution_views import Event
 
@@ -44,10 +44,19 @@ def _event_table(found: Sequence[Event], after: int) -> Any:
     from rich.text import Text
 
     from tenax.cli.render.event_lines import EventWording
+    from tenax.cli.render.table import Column, RankedTable
 
     with_items = any(event.item is not None for event in found)
-    titles = ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what")
-    table = new_table(*titles, right=("seq", "item", "attempt"), wrapped=("what",))
+    columns = (
+        Column("seq", right=True),
+        Column("at", rank=1),
+        Column("type"),
+        Column("step", rank=4, least=8),
+        *([Column("item", rank=3, right=True)] if with_items else []),
+        Column("attempt", rank=2, right=True),
+        Column("what", rank=5, least=24, wrapped=True),
+    )
+    rows = []
     wording = EventWording()
     for event in found:
         words = one_line(wording.words(event))
@@ -55,8 +64,8 @@ def _event_table(found: Sequence[Event], after: int) -> Any:
             continue
         item, attempt = ("" if number is None else str(number) for number in (event.item, event.attempt))
         cells = (str(event.seq), event.at, event.type, event.step or "")
-        table.add_row(*map(Text, (*cells, *([item] if with_items else []), attempt, words)))
-    return table
+        rows.append([*map(Text, (*cells, *([item] if with_items else []), attempt, words))])
+    return RankedTable(columns, rows)
 
 
 def explain(
@@ -102,11 +111,8 @@ def explain(
         _print_diagnosis(diagnosis, where, json=False)
     if found:
         brief = set() if all_rules or attempt is not None else _earlier(found)
-        say(
-            "\n\n".join(["", *_explanations(where, execution_id, found, brief)]).removeprefix(
-                "\n" if diagnosis else "\n\n"
-            )
-        )
+        text = "\n\n".join(_explanations(where, execution_id, found, brief))
+        say_wrapped(text if diagnosis is None else f"\n{text}")
         if brief:
             flags = [*(["--step", step] if step else []), *(["--item", item] if item is not None else [])]
             say(f"\nall rules for each attempt: {where.command('explain', execution_id, *flags, '--all')}")

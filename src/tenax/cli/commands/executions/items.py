@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
-from tenax.cli.output import new_table, one_line, print_json, say, show
+from tenax.cli.output import one_line, print_json, say, show
 from tenax.errors import UsageError
 
 ItemStatus = Literal[
@@ -63,9 +63,17 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
     from tenax.cli.render.event_lines import attempt_of
+    from tenax.cli.render.table import Column, RankedTable
 
-    titles = ("item", "status", "attempt", "worker", "next attempt", "result, error or wait")
-    table = new_table(*titles, right=("item",))
+    columns = (
+        Column("item", right=True),
+        Column("status"),
+        Column("attempt", rank=3),
+        Column("worker", rank=1, least=8),
+        Column("next attempt", rank=2),
+        Column("result, error or wait", rank=4, least=21),
+    )
+    rows = []
     for one in found:
         number = one["attempt"]
         cells = (
@@ -76,8 +84,8 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
             one["available_at"] or "",
             _standing(one),
         )
-        table.add_row(*(Text(cell) for cell in cells))
-    return table
+        rows.append([Text(cell) for cell in cells])
+    return RankedTable(columns, rows)
 
 
 def _standing(item: dict[str, Any]) -> str:

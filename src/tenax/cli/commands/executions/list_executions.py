@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import ListFilter, check_id, run_async
-from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
+from tenax.cli.flags import DEFAULT_TARGET, FilterText, Json, TargetFlags
+from tenax.cli.input.filters import check_filter
 from tenax.cli.input.since import parse_since
-from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
+from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Status = Literal["running", "paused", "completed", "failed", "cancelled"]
 Compensation = Literal["running", "completed", "failed", "cancelled"]
 MAX_LISTED = 500
+NOTHING = "no executions"
 
 
 def list_(
     *,
+    filter: FilterText = "",  # noqa: A002 -- the flag's name
     status: Annotated[
         tuple[Status, ...], Parameter(help="Only executions with this status. Repeatable.")
     ] = (),
@@ -41,22 +48,35 @@ def list_(
         Compensation | None,
         Parameter(help="Only executions whose compensations have this status. `failed` needs a person."),
     ] = None,
+    watch: Annotated[bool, Parameter(help="Keep the list up to date until Ctrl-C.")] = False,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List executions, the newest first."""
+    """List executions, the newest first.
+
+    The flags up to --compensation are short forms of terms of a filter.
+    """
+    if watch and json:
+        raise UsageError(
+            "--watch and --json exclude each other", remedy="call `tenax list --json` as often as you like"
+        )
     if not 1 <= limit <= MAX_LISTED:
         raise UsageError(f"--limit {limit}: expected a number from 1 to {MAX_LISTED}")
     if before is not None:
         check_id(before)
-    wanted = ListFilter(status, workflow, parse_since(since), before, limit, top, compensation)
+    check_filter(filter)
+    wanted = ListFilter(status, workflow, parse_since(since), before, limit, top, compensation, filter)
+    if watch:
+        with contextlib.suppress(KeyboardInterrupt):
+            run_async(_watched(where, wanted))
+        return
     found = run_async(_listed(where, wanted))
     if json:
         print_json(found)
     elif found:
-        show_(_list_table(found), *_failed_words(found, where))
+        show_(_drawn(found), *_failed_words(found, where))
     else:
-        say("no executions")
+        say(NOTHING)
 
 
 async def _listed(where: TargetFlags, wanted: ListFilter) -> list[dict[str, Any]]:
@@ -64,25 +84,12 @@ async def _listed(where: TargetFlags, wanted: ListFilter) -> list[dict[str, Any]
         return await backend.list(wanted)
 
 
-def _list_table(found: Sequence[dict[str, Any]]) -> Any:
+def _drawn(found: Sequence[dict[str, Any]]) -> RenderableType:
     from rich.text import Text
 
-    from tenax.cli.render.styles import STYLES
+    from tenax.cli.render.execution_table import execution_table
 
-    table = new_table("id", "workflow", "status", "started", "now", "last error", right=("id",))
-    for row in found:
-        waiting, failure = row["waiting"] or {}, row["failure"] or {}
-        workflow = Text(one_line(row["workflow"]))
-        if row.get("parent"):
-            workflow.append(f" (child of {row['parent']})", style="dim")
-        status = Text(row["status"], style=STYLES.get(row["status"], ""))
-        if row.get("compensation"):
-            status.append(f" (compensation {row['compensation']})", style=STYLES.get(row["compensation"], ""))
-        error = one_line(failure.get("message") or waiting.get("last_error") or "", 100)
-        doing = _doing(waiting) if waiting else ""
-        started = Text(to_the_second(row["created_at"]))
-        table.add_row(Text(str(row["id"])), workflow, status, started, Text(doing), Text(error))
-    return table
+    return execution_table(found) if found else Text(NOTHING)
 
 
 def _failed_words(found: Sequence[dict[str, Any]], where: TargetFlags) -> Sequence[Any]:
@@ -94,31 +101,9 @@ def _failed_words(found: Sequence[dict[str, Any]], where: TargetFlags) -> Sequen
     return Text(), Text(f"failures by cause: {where.command('dead-letters', 'groups')}", style="dim")
 
 
-def _doing(item: dict[str, Any]) -> str:
-    """Returns what a work item does, or what it waits for."""
-    from tenax.cli.render.event_lines import attempt_of, duration, waiting_words
+async def _watched(where: TargetFlags, wanted: ListFilter) -> None:
+    from tenax.cli.render.execution_table import change_key
+    from tenax.cli.render.watch import watch
 
-    if awaiting := item.get("awaiting"):
-        words = waiting_words({**awaiting, "deadline_at": None}, child=awaiting.get("child"))
-        return printable(f"{item['step']}: {words}")
-    which = "" if item.get("item") is None else f"[{item['item']}]"
-    doing = f"{item['step']}{which} {item['state']}"
-    if item.get("compensates"):
-        waits = "" if item["state"] == "running" else f" ({item['state']})"
-        doing = f"undoing {item['step']}{waits}"
-    if item["attempt"]:
-        counted = item["counted"] + (item["state"] == "running")
-        doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"
-    if (due_in := item.get("due_in")) is not None:
-        doing += f", retry in {duration(due_in)}" if due_in else ", retry due"
-    return f"{doing}{_why_blocked(item)}"
-
-
-def _why_blocked(item: dict[str, Any]) -> str:
-    """Returns why an item does not go on, to be added to its state."""
-    from tenax.cli.render.why_blocked import poison_words
-
-    if item["state"] == "held" and item.get("lost_by"):
-        return f": {poison_words(item['lost_by'])}"
-    why = item.get("unserved") or item.get("limited")
-    return f": {one_line(why['reason'])}" if why else ""
+    async with open_backend(where.settings()) as backend:
+        await watch(lambda: backend.list(wanted), _drawn, change_key)

@@ -17,8 +17,9 @@ from tenax.cli.backend.follow import FINISHED, EventSource, follow
 from tenax.cli.backend.protocol import check_id, user_name
 from tenax.cli.commands.executions.show import with_details
 from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
-from tenax.cli.input.inputs import parse_inputs, read_definition
+from tenax.cli.input.inputs import parse_inputs
 from tenax.cli.input.key_conflict import key_conflict_text
+from tenax.cli.input.submissions import both_searches_named, submission_for
 from tenax.cli.output import console, print_json, say, show
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts, typed_line
@@ -28,7 +29,9 @@ from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
 from tenax.settings.server_token import token_for
 
-File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
+File = Annotated[
+    str, Parameter(name="WORKFLOW", help="A workflow file, or the name of a stored workflow; - is stdin.")
+]
 InputFile = Annotated[str | None, Parameter(help="A JSON file with an object of inputs.")]
 Resume = Annotated[int | None, Parameter(name="--resume", help="The number of an execution to go on with.")]
 Key = Annotated[str | None, Parameter(help="A unique key: a second run with it starts nothing new.")]
@@ -56,7 +59,7 @@ def run(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Run a workflow file and show its progress.
+    """Run a workflow file or a stored workflow, and show its progress.
 
     Without a server, this process runs the engine and a worker itself, on the database. With a server (--server), it
     submits the workflow and follows the execution. The exit code is 0 if the execution completed, 1 if it failed or was
@@ -90,16 +93,15 @@ def _wish(
     if resume is not None:
         if file is not None or inputs or input_file or key:
             raise UsageError(
-                "--resume goes on with an execution as it is: it takes no FILE, --input or --key",
+                "--resume goes on with an execution as it is: it takes no WORKFLOW, --input or --key",
                 remedy=where.command("run", "--resume", resume),
             )
         return RunRequest(None, check_id(resume))
-    from tenax.sdk.bundle import submission_of
-
     if file is None:
-        raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
-    given = parse_inputs(inputs, input_file)
-    return RunRequest(submission_of(read_definition(file), input=given, key=key))
+        raise UsageError(
+            "which workflow?", remedy="tenax run FILE, or tenax run NAME, or tenax run --resume ID"
+        )
+    return RunRequest(submission_for(file, parse_inputs(inputs, input_file), key))
 
 
 async def _here(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
@@ -143,7 +145,8 @@ async def _begin(engine: Any, source: EventSource, wanted: RunRequest) -> int:
         assert wanted.execution_id is not None
         await source.get(wanted.execution_id)
         return wanted.execution_id
-    [submitted] = await engine.submit([wanted.submission])
+    with both_searches_named(wanted.submission):
+        [submitted] = await engine.submit([wanted.submission])
     await _tell_of_known_key(source, wanted.submission, submitted)
     return int(submitted.id)
 
@@ -202,7 +205,8 @@ async def _on_server(settings: Settings, wanted: RunRequest, view: FollowView) -
             assert wanted.execution_id is not None
             execution_id = wanted.execution_id
         else:
-            submitted = await backend.submit(wanted.submission)
+            with both_searches_named(wanted.submission):
+                submitted = await backend.submit(wanted.submission)
             await _tell_of_known_key(backend, wanted.submission, submitted)
             execution_id = submitted.id
         interrupts = Interrupts()

@@ -9,9 +9,11 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.commands.executions.submit_many import submit_lines
 from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
-from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
+from tenax.cli.input.inputs import STDIN, parse_inputs
 from tenax.cli.input.key_conflict import key_conflict_text
+from tenax.cli.input.submissions import both_searches_named, submission_for
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
 from tenax.model.wire import Submission, Submitted
@@ -19,7 +21,10 @@ from tenax.settings import Settings
 
 
 def submit(
-    file: Annotated[str, Parameter(help="The workflow file; - is stdin.")],
+    workflow: Annotated[
+        str | None,
+        Parameter(name="WORKFLOW", help="A workflow file, or the name of a stored workflow; - is stdin."),
+    ] = None,
     /,
     *,
     inputs: Inputs = (),
@@ -29,23 +34,36 @@ def submit(
     key: Annotated[
         str | None, Parameter(help="A unique key: a second submission with it starts nothing new.")
     ] = None,
+    many: Annotated[
+        str | None,
+        Parameter(
+            help="A file with a submission on each line: a JSON object with `workflow`, `input` and `key`; - is stdin."
+        ),
+    ] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Start an execution of a workflow file, and return at once.
+    """Start an execution of a workflow file or of a stored workflow, and return at once.
 
     The execution runs as soon as there is a server with a worker (`tenax up`). `tenax run` needs neither.
     """
     from tenax.cli.input.check_definition import check_submission
-    from tenax.sdk.bundle import submission_of
 
-    if file == input_file == STDIN:
-        raise UsageError("stdin can be the workflow or the inputs, not both")
-    given = parse_inputs(inputs, input_file)
-    submission = submission_of(read_definition(file), input=given, key=key)
+    if [workflow, input_file, many].count(STDIN) > 1:
+        raise UsageError("stdin can be only one of the workflow, the inputs and the lines")
+    if many is not None:
+        if inputs or input_file or key:
+            raise UsageError("with --many, each line has its own input and key: leave out --input and --key")
+        submit_lines(workflow, many, where, json=json)
+        return
+    if workflow is None:
+        raise UsageError("which workflow?", remedy="tenax submit FILE, or tenax submit NAME")
+    submission = submission_for(workflow, parse_inputs(inputs, input_file), key)
     settings = where.settings()
-    check_submission(submission, settings)
-    submitted, words = run_async(_submitted(where, settings, submission))
+    if submission.source is not None:
+        check_submission(submission, settings)
+    with both_searches_named(submission):
+        submitted, words = run_async(_submitted(where, settings, submission))
     if not json:
         say(words)
         return

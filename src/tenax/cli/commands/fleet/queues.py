@@ -11,10 +11,11 @@ from cyclopts import App, Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
-from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
+from tenax.cli.input.rates import parse_rate
+from tenax.cli.output import one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND, QueueLimits, rate_words, usual_burst
+from tenax.model.queue_limits import MAX_LIMIT, QueueLimits, rate_words, usual_burst
 from tenax.model.source.findings import nearest, shorten, suggest
 
 if TYPE_CHECKING:
@@ -26,8 +27,19 @@ Queue = Mapping[str, Any]
 
 _NONE = "none"
 _MAX_NAMED = 5  # workers of a queue that a note names
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)
 _COUNTS = ("ready", "waiting", "running", "blocked", "workers")
+_TITLES = ("queue", "ready", "waiting", "running", "blocked", "oldest", "workers", "concurrency", "rate", "burst")  # fmt: skip
+_RANKS = {
+    "burst": 1,
+    "rate": 2,
+    "concurrency": 3,
+    "oldest": 4,
+    "blocked": 5,
+    "waiting": 6,
+    "workers": 7,
+    "running": 8,
+}
+"""The columns that are left out if there is no room, in this order."""
 _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
 
 
@@ -161,15 +173,7 @@ def _burst(text: str | None) -> int | None:
 
 
 def _rate(text: str | None) -> float | None:
-    if text is None or text == _NONE:
-        return None
-    found = _RATE.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
-    rate = float(found[1]) / PER_SECOND[found[2]]
-    if not MIN_RATE <= rate <= MAX_LIMIT:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MAX_LIMIT:,}/s, or `none`")
-    return rate
+    return None if text is None or text == _NONE else parse_rate("--rate", text, or_else=", or `none`")
 
 
 def _limits_words(limits: Queue) -> str:
@@ -184,8 +188,10 @@ def _limits_words(limits: Queue) -> str:
 def _table(found: Sequence[Queue]) -> RenderableType:
     from rich.text import Text
 
-    titles = ("queue", "ready", "waiting", "running", "blocked", "oldest", "workers", "concurrency", "rate", "burst")  # fmt: skip
-    table = new_table(*titles, right=_NUMBERS)
+    from tenax.cli.render.table import Column, RankedTable
+
+    columns = [Column(title, rank=_RANKS.get(title), right=title in _NUMBERS) for title in _TITLES]
+    rows = []
     for one in found:
         counts = {name: Text(f"{one[name]:,}") for name in _COUNTS}
         if _is_unserved(one):
@@ -197,8 +203,8 @@ def _table(found: Sequence[Queue]) -> RenderableType:
         ]
         oldest = Text(to_the_second(one["oldest_at"]) if one["oldest_at"] else "-")
         first = [Text(one_line(one["queue"])), *(counts[name] for name in _COUNTS[:-1]), oldest]
-        table.add_row(*first, counts["workers"], *map(Text, limits))
-    return table
+        rows.append([*first, counts["workers"], *map(Text, limits)])
+    return RankedTable(columns, rows)
 
 
 def _is_unserved(one: Queue) -> bool:

@@ -74,9 +74,9 @@ async def _watched(where: TargetFlags, *, all_of_them: bool) -> None:
 def _drawn(found: Sequence[dict[str, Any]], where: TargetFlags) -> RenderableType:
     from rich.text import Text
 
-    from tenax.cli.render.fleet_table import FleetTable
+    from tenax.cli.render.fleet_table import fleet_table
 
-    return FleetTable(found) if found else Text(_nobody(where))
+    return fleet_table(found) if found else Text(_nobody(where))
 
 
 def _nobody(where: TargetFlags) -> str:

@@ -1,5 +1,5 @@
 -- `waiting` is the open work item that says most about the execution, an error first, with its state in the words of
--- steps. $6 leaves out children.
+-- steps. `due_in` is the time until its retry, `fan_out` the counts of its fan-out. The conditions are those of a filter.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
                    'id', i.id, 'step', i.step, 'item', i.item_no,
@@ -10,6 +10,9 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
                    'due_in', case when i.state = 'retrying'
                                   then greatest(0, round(extract(epoch from i.available_at - tenax.now()), 3)) end,
                    'last_error', i.last_error,
+                   'fan_out', (select jsonb_build_object('total', f.total, 'ended', f.ended, 'failed', f.failed)
+                                 from tenax.fan f
+                                where i.item_no is not null and f.execution_id = i.execution_id and f.step = i.step),
                    'awaiting', i.awaiting, 'child', case when i.awaiting = 'child'
                          then (select c.id from tenax.execution c
                                 where {is_child_of_item}) end,
@@ -22,11 +25,7 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
   from tenax.execution e
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
- where ($1::text[] is null or e.state = any($1))
-   and ($2::text is null or w.name = $2)
-   and ($3::timestamptz is null or e.created_at >= $3)
-   and ($4::bigint is null or e.id < $4)
-   and (not $6::boolean or e.parent_id is null)
-   and ($7::text is null or e.compensation = $7 or $7 = 'running' and e.compensation = 'waiting')
- order by e.id desc
- limit $5::integer
+ where ($1::bigint is null or e.id < $1)
+   and :conditions
+ order by :order desc
+ limit $2::integer

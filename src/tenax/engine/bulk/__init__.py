@@ -1,0 +1,1 @@
+"""Runs bulk jobs: one action on every execution that a filter selected."""

@@ -1,0 +1,38 @@
+"""The actions of bulk jobs, by name. This table is the only place that knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenax.engine.context import EngineContext
+from tenax.engine.operate.act import act
+from tenax.engine.operate.bulk_mark import BulkMark
+from tenax.engine.operate.operator_action import OperatorAction
+
+
+@dataclass(frozen=True, slots=True)
+class BulkAction:
+    """An action on executions. `ends` says whether they go on to an end after it, so that a canary can wait for that."""
+
+    ends: bool = True
+
+
+ACTIONS: Mapping[str, BulkAction] = {
+    "cancel": BulkAction(),
+    "fail": BulkAction(),
+    "pause": BulkAction(ends=False),
+    "reset": BulkAction(),
+    "resolve": BulkAction(),
+    "resume": BulkAction(),
+    "retry": BulkAction(),
+}
+
+
+async def apply_action(
+    name: str, context: EngineContext, execution_id: int, *, actor: str, reason: str, mark: BulkMark
+) -> bool:
+    """Applies an action of a bulk job to one execution, and marks its item in the same transaction. Returns False if
+    there was nothing to do. Raises Conflict or UsageError if the action is not legal."""
+    answer = await act(context, execution_id, OperatorAction(name, reason=reason), actor=actor, mark=mark)
+    return answer.changed

@@ -1,0 +1,92 @@
+"""Defines the views of saved filters and of bulk jobs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import field
+
+from tenax.model.views import ExecutionStatus, View
+
+BulkState = Literal["preview", "running", "stopped", "completed"]
+
+
+class SavedFilter(View):
+    """Describes a filter that was saved by name."""
+
+    name: str
+    filter: str
+    actor: str
+    """The person who saved it last."""
+    saved_at: str
+
+
+class SavedFilterAnswer(View):
+    name: str
+    filter: str
+    created: bool
+    """False if it took the place of an earlier filter of this name."""
+
+
+class RemovedFilter(View):
+    name: str
+    removed: bool
+
+
+class BulkCounts(View):
+    """Counts the executions of a bulk job by what became of them."""
+
+    pending: int
+    done: int
+    skipped: int
+    failed: int
+
+
+class BulkSample(View):
+    """Describes one of the first executions of a bulk job."""
+
+    id: int
+    workflow: str
+    status: ExecutionStatus
+    class_: str | None = field(name="class")
+    reason: str | None
+
+
+class BulkProblem(View):
+    """Names an execution that was not acted on, and says why."""
+
+    id: int
+    state: Literal["skipped", "failed"]
+    note: str
+
+
+class BulkJob(View):
+    """Describes a bulk job. Its executions were fixed when it was made."""
+
+    id: int
+    action: str
+    state: BulkState
+    filter: str
+    """The filter that chose the executions, with the terms of saved filters and with fixed times."""
+    reason: str
+    actor: str
+    """The person who made it."""
+    started_by: str | None
+    """The person who started or resumed it last, who is the actor of its actions."""
+    note: str | None
+    """Why it stopped."""
+    rate: float | None
+    """Executions that it acts on in a second, at most. Null: no limit."""
+    canary: int | None
+    max_failed: float | None
+    canary_state: Literal["open", "passed", "failed", "overruled"] | None
+    """`open` until the first `canary` executions have ended. `overruled`: a person resumed the job after it had failed."""
+    total: int
+    counts: BulkCounts
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    sample: list[BulkSample]
+    """The first executions. Lists of jobs leave them out."""
+    problems: list[BulkProblem]
+    """The first executions that were skipped or that failed. Lists of jobs leave them out."""

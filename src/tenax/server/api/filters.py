@@ -1,0 +1,36 @@
+"""Filters that are saved by name: list, save and remove them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.model.selection_views import RemovedFilter, SavedFilter, SavedFilterAnswer
+from tenax.server.schema import requests as bodies
+from tenax.server.schema.body import read_body
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import FilterName, refuse_unknown_parameters
+from tenax.server.schema.responses import answer_view
+from tenax.server.services import actor, engine
+
+router = APIRouter(prefix="/v1/filters", tags=["filters"], dependencies=[Depends(refuse_unknown_parameters)])
+
+
+@router.get("", **described(list[SavedFilter]))
+async def list_filters(request: Request) -> Response:
+    """Lists the saved filters."""
+    return answer_view(await engine(request).filters.list())
+
+
+@router.put("/{name}", **described(SavedFilterAnswer, body=bodies.FILTER))
+async def save_filter(request: Request, name: FilterName) -> Response:
+    """Saves a filter by name, in the place of an earlier one. `@NAME` in other filters stands for its terms."""
+    body = await read_body(request, bodies.FILTER)
+    return answer_view(await engine(request).filters.save(name, body.filter, actor=actor(request)))
+
+
+@router.delete("/{name}", **described(RemovedFilter))
+async def remove_filter(request: Request, name: FilterName) -> Response:
+    """Removes a saved filter."""
+    return answer_view(await engine(request).filters.remove(name))

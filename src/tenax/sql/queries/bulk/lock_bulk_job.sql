@@ -1,0 +1,1 @@
+select * from tenax.bulk_job where id = $1 for update

@@ -1,0 +1,1 @@
+e.compensation = any(:stored::text[])

@@ -1,0 +1,1 @@
+(e.input #>> :path::text[] = any(:exact::text[]) or e.input #>> :path::text[] like any(:patterns::text[]))

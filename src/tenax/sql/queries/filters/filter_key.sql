@@ -1,0 +1,1 @@
+(e.submit_key = any(:exact::text[]) or e.submit_key like any(:patterns::text[]))

@@ -1,0 +1,1 @@
+e.state = any(:exact::text[])

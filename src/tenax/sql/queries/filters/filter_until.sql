@@ -1,0 +1,1 @@
+e.created_at < :moment::timestamptz
