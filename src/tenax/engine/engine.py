@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from tenax.engine.dead_letters import DeadLetters
+from tenax.engine.engine_reads import EngineReads
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
@@ -23,33 +23,17 @@ from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
-from tenax.engine.views import diagnosis, selection
 from tenax.engine.views import executions as views
-from tenax.engine.views.explanations import explain
-from tenax.engine.views.verify import verify_page
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.diagnosis import Diagnosis
-from tenax.model.execution_views import Event, Execution, News
-from tenax.model.filters.short_forms import short_forms
-from tenax.model.filters.terms import EVERYTHING, Filter
+from tenax.model.fleet_views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.health import WorkerState
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
-    ExecutionSummary,
-    Explanation,
-    ItemInfo,
-    LimitAnswer,
-    Queue,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
     SubmissionFault,
-    Tree,
-    Verified,
-    Worker,
-    WorkerInFull,
-    WorkflowInfo,
 )
 from tenax.model.wire import (
     Assignment,
@@ -71,7 +55,7 @@ from tenax.store import service
 from tenax.store.connect import Database
 
 
-class Engine:
+class Engine(EngineReads):
     """Runs the operations. Its only state is caches and waiting requests, so any number of engines may share a database."""
 
     def __init__(
@@ -169,86 +153,6 @@ class Engine:
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""
         return await definitions.is_called_back(self.context, await views.plan_id(self.context, execution_id))
-
-    async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
-        return await definitions.list_workflows(self.context, name)
-
-    async def get(self, execution_id: int) -> Execution:
-        return await views.get(self.context, execution_id)
-
-    async def list(
-        self,
-        chosen: Filter = EVERYTHING,
-        *,
-        states: Sequence[str] | None = None,
-        workflow: str | None = None,
-        since: datetime | None = None,
-        before: int | None = None,
-        limit: int = 50,
-        top: bool = False,
-        compensation: str | None = None,
-    ) -> list[ExecutionSummary]:
-        """Lists the executions that a filter selects, newest first. The other arguments are short forms of terms: `top`
-        leaves out children, and `compensation` is a state of compensations."""
-        short = short_forms(states=states, workflow=workflow, since=since, top=top, compensation=compensation)
-        return await selection.list_summaries(self.context, chosen & short, before=before, limit=limit)
-
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
-        return await views.events(self.context, execution_id, after=after)
-
-    def event_pages(self, execution_id: int, *, after: int = 0) -> AsyncIterator[Sequence[Event]]:
-        """Yields the events page by page. Only one page is in memory."""
-        return views.event_pages(self.context, execution_id, after=after)
-
-    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
-        """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
-        return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
-
-    async def explain(
-        self,
-        execution_id: int,
-        *,
-        step: str | None = None,
-        attempt: int | None = None,
-        item: int | None = None,
-    ) -> Sequence[Explanation]:
-        return await explain(self.context, execution_id, step=step, attempt=attempt, item=item)
-
-    async def diagnose(
-        self, execution_id: int, *, step: str | None = None, item: int | None = None
-    ) -> Diagnosis:
-        """Says why an execution, a step or an item stands as it stands."""
-        return await diagnosis.diagnose(self.context, execution_id, step=step, item=item)
-
-    async def diagnose_worker(self, name: str) -> Diagnosis:
-        """Says why a worker gets no work."""
-        return await diagnosis.diagnose_worker(self.context, name)
-
-    async def diagnose_queue(self, name: str) -> Diagnosis:
-        """Says why a queue does not move."""
-        return await diagnosis.diagnose_queue(self.context, name)
-
-    async def verify(
-        self, *, after: int = 0, since: datetime | None = None, only: int | None = None
-    ) -> Verified:
-        """Checks the next executions after this one against all laws. `next` is None at the end."""
-        return await verify_page(self.context, after=after, since=since, only=only)
-
-    async def items(
-        self,
-        execution_id: int,
-        step: str,
-        *,
-        states: Sequence[str] | None = None,
-        after: int = -1,
-        limit: int = 100,
-    ) -> Sequence[ItemInfo]:
-        """Returns the items of a fan-out after this one, in the order of the list."""
-        return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
-
-    async def tree(self, execution_id: int) -> Tree:
-        """Returns an execution with all its descendants."""
-        return await views.tree(self.context, execution_id)
 
     async def cancel(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
         return await family.cancel(self.context, execution_id, actor=actor, reason=reason)

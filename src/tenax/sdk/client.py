@@ -16,6 +16,7 @@ from tenax.errors import TenaxError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
+from tenax.sdk.operator_client import OperatorClient
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
 from tenax.settings.home import find_home
@@ -28,7 +29,7 @@ VERIFY_SECONDS = 600.0
 VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 
 
-class Client:
+class Client(OperatorClient):
     """Calls the HTTP API of a server. Use it as `async with Client(url, token) as client:`, or call `await client.close()`.
 
     Given several URLs with commas between them, it speaks to one that answers. Without a token, it reads the one in `$TENAX_HOME`
@@ -124,23 +125,6 @@ class Client:
         query = {"step": step, "item": item, "attempt": attempt}
         return await self._call("GET", f"/v1/executions/{execution_id}/explain", query=query)
 
-    async def diagnose(
-        self, execution_id: int, *, step: str | None = None, item: int | None = None
-    ) -> dict[str, Any]:
-        """Says why an execution, a step or an item stands as it stands: `sentence`, `doors`, `next`, `remedies`."""
-        query = {"step": step, "item": item}
-        answer = await self._call("GET", f"/v1/executions/{execution_id}/diagnosis", query=query)
-        return cast("dict[str, Any]", answer)
-
-    async def diagnose_worker(self, name: str) -> dict[str, Any]:
-        """Says why a worker gets no work."""
-        return cast("dict[str, Any]", await self._call("GET", f"{_worker(name)}/diagnosis"))
-
-    async def diagnose_queue(self, name: str) -> dict[str, Any]:
-        """Says why a queue does not move."""
-        answer = await self._call("GET", f"/v1/queues/{quote(name, safe='')}/diagnosis")
-        return cast("dict[str, Any]", answer)
-
     async def verify(
         self, execution_id: int | None = None, *, after: int = 0, since: str | None = None
     ) -> dict[str, Any]:
@@ -229,50 +213,6 @@ class Client:
         body = {"item": item, "reason": reason}
         return await self._call("POST", f"{_step(execution_id, step)}/reject", body=body)
 
-    async def dead_letters(
-        self,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the name in the API
-        *,
-        before: int | None = None,
-        limit: int | None = None,
-    ) -> Any:
-        """Lists dead letters, the newest failure first, by default the open ones.
-
-        `filter` has `execution`, `workflow`, `step`, `class`, `reason`, `fingerprint`, `status`, `all`, `since` and `until`.
-        `before` is the id of the last letter of the previous page.
-        """
-        query = {**(filter or {}), "before": before, "limit": limit}
-        return await self._call("GET", "/v1/dead-letters", query=query)
-
-    async def dead_letter_groups(
-        self,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the name in the API
-        *,
-        limit: int | None = None,
-    ) -> Any:
-        """Lists dead letters of the same cause together, the largest group first. `filter` is as in `dead_letters`."""
-        query = {**(filter or {}), "limit": limit}
-        return await self._call("GET", "/v1/dead-letters/groups", query=query)
-
-    async def dead_letter(self, letter_id: int) -> dict[str, Any]:
-        """Returns one dead letter with the `history` of its item, its last `failure` and the `explanation` of the decision."""
-        return cast("dict[str, Any]", await self._call("GET", f"/v1/dead-letters/{letter_id}"))
-
-    async def redrive(self, ids: Sequence[int], *, reason: str | None = None) -> Any:
-        """Starts the items of dead letters again, all of them or none."""
-        return await self._call("POST", "/v1/dead-letters/redrive", body={"ids": ids, "reason": reason})
-
-    async def discard(
-        self,
-        ids: Sequence[int] = (),
-        *,
-        note: str,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the field's name
-    ) -> Any:
-        """Puts dead letters aside: those with these ids, or the open ones that fit `filter`, which then may not be empty."""
-        body = {"ids": list(ids) or None, "filter": filter, "note": note}
-        return await self._call("POST", "/v1/dead-letters/discard", body=body)
-
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
@@ -283,117 +223,6 @@ class Client:
     async def workflows(self, name: str | None = None) -> Any:
         """Lists the stored definitions, or all versions of the definition with this name."""
         return await self._call("GET", "/v1/workflows", query={"name": name})
-
-    async def workers(self, *, all: bool = False) -> Any:  # noqa: A002 -- the parameter's name
-        """Lists the live workers with their health. `all` includes the workers that are gone."""
-        return await self._call("GET", "/v1/workers", query={"all": "true" if all else None})
-
-    async def worker(self, name: str) -> dict[str, Any]:
-        """Returns one worker with the `columns` of its health, its `leases` and its last `events`."""
-        return cast("dict[str, Any]", await self._call("GET", _worker(name)))
-
-    async def pause_worker(self, name: str, *, reason: str | None = None) -> Any:
-        """Pauses the worker: it gets no new work until it is resumed."""
-        return await self._call("POST", f"{_worker(name)}/pause", body={"reason": reason})
-
-    async def drain_worker(self, name: str, *, reason: str | None = None) -> Any:
-        """Drains the worker: it gets no new work, finishes its running attempts, and ends."""
-        return await self._call("POST", f"{_worker(name)}/drain", body={"reason": reason})
-
-    async def resume_worker(self, name: str, *, reason: str | None = None) -> Any:
-        return await self._call("POST", f"{_worker(name)}/resume", body={"reason": reason})
-
-    async def release_worker(self, name: str, *, reason: str | None = None) -> Any:
-        return await self._call("POST", f"{_worker(name)}/release", body={"reason": reason})
-
-    async def queues(self) -> Any:
-        """Lists the queues that have work, workers or limits."""
-        return await self._call("GET", "/v1/queues")
-
-    async def limit_queue(
-        self,
-        queue: str,
-        *,
-        concurrency: int | None = None,
-        rate: float | None = None,
-        burst: int | None = None,
-        reason: str | None = None,
-    ) -> Any:
-        """Replaces the limits of a queue.
-
-        `concurrency` limits the running attempts, `rate` the starts per second, and `burst` the starts at once. None means that
-        there is no such limit.
-        """
-        body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
-        return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
-
-    async def alerts(self) -> Any:
-        """Returns the alerts, each with its value and whether it fires."""
-        return await self._call("GET", "/v1/alerts")
-
-    async def overview(self) -> Any:
-        """Returns the figures, throughput, queues, workers and failures that `tenax top` shows."""
-        return await self._call("GET", "/v1/overview")
-
-    async def stats(self, *, by: str = "reason", since: str | None = None, until: str | None = None) -> Any:
-        """Returns what retries came to, by `reason`, `step`, `class` or `worker`. Times are RFC 3339, or durations such as 2h."""
-        return await self._call("GET", "/v1/stats", query={"by": by, "since": since, "until": until})
-
-    async def filters(self) -> Any:
-        """Lists the filters that were saved by name."""
-        return await self._call("GET", "/v1/filters")
-
-    async def save_filter(self, name: str, text: str) -> Any:
-        """Saves a filter by name, in the place of an earlier one. `@NAME` in another filter stands for its terms."""
-        return await self._call("PUT", f"/v1/filters/{quote(name, safe='')}", body={"filter": text})
-
-    async def remove_filter(self, name: str) -> Any:
-        return await self._call("DELETE", f"/v1/filters/{quote(name, safe='')}")
-
-    async def create_bulk_job(
-        self,
-        action: str,
-        filter: str,  # noqa: A002 -- the word of the command
-        *,
-        reason: str,
-        rate: float | None = None,
-        canary: int | None = None,
-        max_failed: float | None = None,
-    ) -> dict[str, Any]:
-        """Makes a bulk job as a preview with the executions that the filter selects now. `start_bulk_job` starts it."""
-        body = {"action": action, "filter": filter, "reason": reason, "rate": rate, "canary": canary}
-        answer = await self._call("POST", "/v1/bulk", body={**body, "max_failed": max_failed})
-        return cast("dict[str, Any]", answer)
-
-    async def bulk_jobs(self, *, limit: int | None = None) -> Any:
-        """Lists the bulk jobs, the newest first."""
-        return await self._call("GET", "/v1/bulk", query={"limit": limit})
-
-    async def bulk_job(self, job_id: int) -> Any:
-        return await self._call("GET", f"/v1/bulk/{job_id}")
-
-    async def start_bulk_job(self, job_id: int) -> Any:
-        return await self._call("POST", f"/v1/bulk/{job_id}/start")
-
-    async def stop_bulk_job(self, job_id: int, *, reason: str | None = None) -> Any:
-        """Stops a bulk job: it acts on no further execution."""
-        return await self._call("POST", f"/v1/bulk/{job_id}/stop", body={"reason": reason})
-
-    async def resume_bulk_job(self, job_id: int, *, reason: str | None = None) -> Any:
-        """Continues a stopped bulk job, even if its canary failed."""
-        return await self._call("POST", f"/v1/bulk/{job_id}/resume", body={"reason": reason})
-
-    async def list_tokens(self) -> Any:
-        """Lists all tokens, including revoked ones, without their secrets. Only admins may call the methods for tokens."""
-        return await self._call("GET", "/v1/tokens")
-
-    async def create_token(self, name: str, role: str) -> dict[str, Any]:
-        """Creates a token. Returns its `id`, `name`, `role` and `token`. The secret `token` cannot be read again later."""
-        answer = await self._call("POST", "/v1/tokens", body={"name": name, "role": role})
-        return cast("dict[str, Any]", answer)
-
-    async def revoke_token(self, token_id: int) -> Any:
-        return await self._call("POST", f"/v1/tokens/{token_id}/revoke")
 
     async def wait(self, execution_id: int) -> dict[str, Any]:
         """Waits until the execution is finished and returns it. Logs a warning if work is held.
@@ -465,10 +294,6 @@ class Client:
 
 def _step(execution_id: int, step: str) -> str:
     return f"/v1/executions/{execution_id}/steps/{quote(step, safe='')}"
-
-
-def _worker(name: str) -> str:
-    return f"/v1/workers/{quote(name, safe='')}"
 
 
 def _speaks_for_itself(status: int) -> bool:

@@ -13,7 +13,7 @@ from rich.console import Console
 from support.hand import Hand, hand_on
 from support.letters import exhausted, failed, letters, quarantined, tolerated
 
-from tenax.cli.render.dead_letters import group_table, letter_table
+from tenax.cli.render.operators.dead_letters import group_table, letter_table
 
 Play = Callable[[Callable[[Hand], Awaitable[Any]]], Any]
 

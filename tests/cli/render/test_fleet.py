@@ -12,9 +12,9 @@ from support.written_events import an_event
 
 from tenax.cli.flags import TargetFlags
 from tenax.cli.render.event_lines import EventWording
-from tenax.cli.render.fleet_table import change_key, fleet_table
 from tenax.cli.render.fleet_words import fleet_event_words, health_words
-from tenax.cli.render.worker_page import render_worker
+from tenax.cli.render.operators.fleet_table import change_key, fleet_table
+from tenax.cli.render.operators.worker_page import render_worker
 
 AT = "2026-01-01T00:00:00Z"
 

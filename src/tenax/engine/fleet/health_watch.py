@@ -17,7 +17,8 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext
 from tenax.model.durations import format_duration
 from tenax.model.events import event
-from tenax.model.events.data import HealthChangedData, OperatorData, WorkerDrainedData
+from tenax.model.events.data import OperatorData
+from tenax.model.events.fleet_data import HealthChangedData, WorkerDrainedData
 from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealthChanged
 from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.dispatch.health import (

@@ -14,10 +14,10 @@ from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
+from tenax.model.fleet_views import Column, HealthColumn, Worker, WorkerInFull
 from tenax.model.health import SERVER_ACTOR, WorkerState
 from tenax.model.names import worker_name_fault
 from tenax.model.source.findings import suggest
-from tenax.model.views import Column, HealthColumn, Worker, WorkerInFull
 from tenax.model.wire import (
     OLDEST_WORKER,
     PROTOCOL,

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import list_workers
 from tenax.model.events import timestamp
+from tenax.model.fleet_views import Worker
 from tenax.model.health import HEALTHS
 from tenax.model.metrics import figures as views
 from tenax.model.metrics.alerts import AlertTerms, evaluate
 from tenax.model.metrics.counts import LATENESS_BOUNDS
-from tenax.model.views import Worker
 from tenax.store.connect import Connection
 from tenax.store.fleet.queues import list_queues
 from tenax.store.tables import metrics

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType
 
 from tenax.model.attempt.outcome import OutcomeStatus
 from tenax.model.decision import Ledger
@@ -25,13 +25,11 @@ from tenax.model.events.parts import (
     VaryRecord,
     WaitingRecord,
 )
-from tenax.model.health import Health
 
 ItemIdentity = Annotated[int, Meta(description="the id by which its receipt is known")] | UnsetType
 Compensation = Annotated[bool, Meta(description="true if it concerns a compensation")] | UnsetType
 Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType
 Result = Any | UnsetType
-HealthValue = float | bool | str | None
 LossKind = Literal["lease_expired", "queue_expired", "action_not_completed", "action_snoozed"]
 
 # -- executions
@@ -380,36 +378,3 @@ class LateResultData(EventData):
 
 
 # -- workers
-
-
-class WorkerRegisteredData(EventData):
-    worker: str
-    version: str | None
-    runtimes: list[str]
-    queues: list[str]
-    labels: dict[str, str]
-    slots: int
-    took_over: Annotated[bool, Meta(description="true if an earlier life had the name and had not left")]
-
-
-class HealthChangedData(EventData):
-    worker: str
-    from_: Health = field(name="from")
-    to: Health
-    column: Annotated[str | None, Meta(description="null if healthy")]
-    value: HealthValue
-    threshold: HealthValue
-    floored: bool
-    columns: Annotated[dict[str, HealthValue], Meta(description="the value of each column")]
-    probe_at: Time | UnsetType = UNSET
-
-
-class WorkerDrainedData(EventData):
-    worker: str
-    reason: str
-    losses: int
-
-
-class WorkerLostData(EventData):
-    worker: str
-    last_heartbeat: Time

@@ -10,6 +10,7 @@ from typing import ClassVar, get_args, get_type_hints
 from msgspec import UNSET, UnsetType
 
 from tenax.model.events import data as of
+from tenax.model.events import fleet_data as of_fleet
 from tenax.model.values import Value
 
 Number = int | None | UnsetType
@@ -316,22 +317,22 @@ class OperatorAction(Event, tag="operator_action"):
 
 class WorkerRegistered(Event, tag="worker_registered"):
     when = "a worker registered. The event belongs to no execution"
-    data: of.WorkerRegisteredData
+    data: of_fleet.WorkerRegisteredData
 
 
 class WorkerHealthChanged(Event, tag="worker_health_changed"):
     when = "the server's verdict on a [worker's health](fleet.md#health) changed. The event belongs to no execution"
-    data: of.HealthChangedData
+    data: of_fleet.HealthChangedData
 
 
 class WorkerDrained(Event, tag="worker_drained"):
     when = "the server drained a worker that was lost several times. The event belongs to no execution"
-    data: of.WorkerDrainedData
+    data: of_fleet.WorkerDrainedData
 
 
 class WorkerLost(Event, tag="worker_lost"):
     when = "a worker was silent for three leases. The event belongs to no execution"
-    data: of.WorkerLostData
+    data: of_fleet.WorkerLostData
 
 
 TYPES: dict[str, type[Event]] = {

@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import field
 
-from tenax.model.views import Queue, View, Worker
+from tenax.model.fleet_views import Queue, Worker
+from tenax.model.views import View
 
 By = Literal["reason", "step", "class", "worker"]
 

@@ -80,7 +80,7 @@ def _begin(action: str, wish: WishFlags, reason: str | None, where: TargetFlags,
     if json:
         print_json(job)
         return
-    from tenax.cli.render.bulk_page import begun_words, render_job
+    from tenax.cli.render.operators.bulk_page import begun_words, render_job
 
     if job["state"] == "preview":
         show_(render_job(job, where))
@@ -101,7 +101,7 @@ def list_(*, json: Json = False, where: TargetFlags = DEFAULT_TARGET) -> None:
     if json:
         print_json(found)
     elif found:
-        from tenax.cli.render.bulk_page import job_table
+        from tenax.cli.render.operators.bulk_page import job_table
 
         show_(job_table(found))
     else:
@@ -179,6 +179,6 @@ def _show(job: dict[str, Any], where: TargetFlags, *, json: bool) -> None:
     if json:
         print_json(job)
         return
-    from tenax.cli.render.bulk_page import render_job
+    from tenax.cli.render.operators.bulk_page import render_job
 
     show_(render_job(job, where))

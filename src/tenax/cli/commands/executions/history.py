@@ -119,7 +119,7 @@ def explain(
 
 
 def _print_diagnosis(diagnosis: dict[str, Any], where: TargetFlags, *, json: bool) -> None:
-    from tenax.cli.render.diagnosis import diagnosis_lines
+    from tenax.cli.render.operators.diagnosis import diagnosis_lines
 
     if json:
         print_json(diagnosis)

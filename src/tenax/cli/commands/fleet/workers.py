@@ -64,7 +64,7 @@ def _watch(where: TargetFlags, *, all_of_them: bool) -> None:
 
 
 async def _watched(where: TargetFlags, *, all_of_them: bool) -> None:
-    from tenax.cli.render.fleet_table import change_key
+    from tenax.cli.render.operators.fleet_table import change_key
     from tenax.cli.render.watch import watch
 
     async with open_backend(where.settings()) as backend:
@@ -74,7 +74,7 @@ async def _watched(where: TargetFlags, *, all_of_them: bool) -> None:
 def _drawn(found: Sequence[dict[str, Any]], where: TargetFlags) -> RenderableType:
     from rich.text import Text
 
-    from tenax.cli.render.fleet_table import fleet_table
+    from tenax.cli.render.operators.fleet_table import fleet_table
 
     return fleet_table(found) if found else Text(_nobody(where))
 
@@ -94,7 +94,7 @@ def show(name: WorkerName, /, *, json: Json = False, where: TargetFlags = DEFAUL
     if json:
         print_json(found)
     else:
-        from tenax.cli.render.worker_page import render_worker
+        from tenax.cli.render.operators.worker_page import render_worker
 
         show_(render_worker(found, where))
 

@@ -55,7 +55,7 @@ def list_(
     if json:
         print_json(found)
     elif found:
-        from tenax.cli.render.dead_letters import letter_table
+        from tenax.cli.render.operators.dead_letters import letter_table
 
         show_(letter_table(found))
     else:
@@ -85,7 +85,7 @@ def groups(
     if json:
         print_json(found)
     elif found:
-        from tenax.cli.render.dead_letters import group_table
+        from tenax.cli.render.operators.dead_letters import group_table
 
         show_(group_table(found, where))
     else:
@@ -104,7 +104,7 @@ def show(letter: LetterId, /, *, json: Json = False, where: TargetFlags = DEFAUL
     if json:
         print_json(found)
     else:
-        from tenax.cli.render.dead_letters import render_letter
+        from tenax.cli.render.operators.dead_letters import render_letter
 
         show_(render_letter(found, where))
 

@@ -30,7 +30,7 @@ async def _read(where: TargetFlags) -> dict[str, Any]:
 def _print(found: Mapping[str, Any]) -> None:
     from rich.text import Text
 
-    from tenax.cli.render.figures import counted_words
+    from tenax.cli.render.operators.figures import counted_words
 
     table = new_table("alert", "state", "about", wrapped=("about",))
     for one in found["alerts"]:

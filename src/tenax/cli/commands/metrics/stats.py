@@ -32,7 +32,7 @@ def stats(
     if json:
         print_json(found)
         return
-    from tenax.cli.render.figures import counted_words, stats_plot, stats_table
+    from tenax.cli.render.operators.figures import counted_words, stats_plot, stats_table
 
     if not found["groups"]:
         say(f"no failures from {found['since']} to {found['until']}")

@@ -42,7 +42,7 @@ def top(
 
 
 async def _once(where: TargetFlags, *, json: bool) -> None:
-    from tenax.cli.render.top import picture
+    from tenax.cli.render.operators.top import picture
 
     async with open_backend(where.settings()) as backend:
         found = await backend.overview()
@@ -69,7 +69,7 @@ async def _redraw(backend: Backend, live: Live, every: float, ended: asyncio.Eve
     from rich.console import Group, RenderableType
     from rich.text import Text
 
-    from tenax.cli.render.top import picture
+    from tenax.cli.render.operators.top import picture
 
     shown: list[RenderableType] = []
     while not ended.is_set():

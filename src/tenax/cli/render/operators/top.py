@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tenax.cli.output import new_table, one_line
-from tenax.cli.render.figures import lag_words, percent, seconds_words, sparkline
+from tenax.cli.render.operators.figures import lag_words, percent, seconds_words, sparkline
 
 NARROW = 80  # columns below which some columns of the tables are left out
 WORKERS_SHOWN = 10

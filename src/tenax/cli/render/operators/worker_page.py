@@ -12,7 +12,6 @@ from rich.text import Text
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.cli.render.event_lines import moment
-from tenax.cli.render.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
 from tenax.cli.render.fleet_words import (
     COLUMN_NAMES,
     counted,
@@ -21,6 +20,7 @@ from tenax.cli.render.fleet_words import (
     short_duration,
     state_words,
 )
+from tenax.cli.render.operators.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
 from tenax.model.durations import format_duration
 from tenax.model.health import SERVER_ACTOR
 

@@ -1,0 +1,1 @@
+"""Prints what operators look at: workers, queues, dead letters, bulk jobs, figures and diagnoses."""

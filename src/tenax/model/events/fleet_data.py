@@ -1,0 +1,45 @@
+"""Defines the data of events of workers, which belong to no execution."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from tenax.model.events.parts import EventData, Time
+from tenax.model.health import Health
+
+HealthValue = float | bool | str | None
+
+
+class WorkerRegisteredData(EventData):
+    worker: str
+    version: str | None
+    runtimes: list[str]
+    queues: list[str]
+    labels: dict[str, str]
+    slots: int
+    took_over: Annotated[bool, Meta(description="true if an earlier life had the name and had not left")]
+
+
+class HealthChangedData(EventData):
+    worker: str
+    from_: Health = field(name="from")
+    to: Health
+    column: Annotated[str | None, Meta(description="null if healthy")]
+    value: HealthValue
+    threshold: HealthValue
+    floored: bool
+    columns: Annotated[dict[str, HealthValue], Meta(description="the value of each column")]
+    probe_at: Time | UnsetType = UNSET
+
+
+class WorkerDrainedData(EventData):
+    worker: str
+    reason: str
+    losses: int
+
+
+class WorkerLostData(EventData):
+    worker: str
+    last_heartbeat: Time
