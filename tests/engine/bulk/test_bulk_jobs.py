@@ -11,7 +11,7 @@ from support.hand import Hand
 from tenax.engine.bulk import runner as runner_module
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.filters.parse import parse_filter
-from tenax.model.selection_views import BulkJob
+from tenax.model.filters.views import BulkJob
 
 FLAKY = """
 name: flaky

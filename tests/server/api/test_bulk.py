@@ -10,7 +10,7 @@ import pytest
 from support.waiting import eventually
 
 from tenax.errors import Conflict, Forbidden, NotFound, UsageError
-from tenax.model.selection_views import BulkJob, SavedFilter
+from tenax.model.filters.views import BulkJob, SavedFilter
 from tenax.model.views import SubmissionFault
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client

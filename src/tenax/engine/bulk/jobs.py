@@ -15,7 +15,7 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.filters.terms import Filter
-from tenax.model.selection_views import BulkJob
+from tenax.model.filters.views import BulkJob
 from tenax.model.source.findings import shorten, suggest_or_list
 from tenax.store.connect import Connection
 from tenax.store.fleet.workers import log_fleet_events

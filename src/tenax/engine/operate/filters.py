@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenax.engine.context import EngineContext
 from tenax.errors import NotFound, UsageError
 from tenax.model.filters.parse import MAX_NAME, is_saved_name, parse_filter
-from tenax.model.selection_views import RemovedFilter, SavedFilter, SavedFilterAnswer
+from tenax.model.filters.views import RemovedFilter, SavedFilter, SavedFilterAnswer
 from tenax.model.source.findings import shorten, suggest
 from tenax.store.selection import saved_filters
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.model.filters.parse import parse_filter
-from tenax.model.selection_views import BulkJob
+from tenax.model.filters.views import BulkJob
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described

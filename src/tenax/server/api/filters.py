@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.selection_views import RemovedFilter, SavedFilter, SavedFilterAnswer
+from tenax.model.filters.views import RemovedFilter, SavedFilter, SavedFilterAnswer
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described

@@ -9,7 +9,7 @@ from typing import Any
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
 from tenax.model.filters.terms import Filter
-from tenax.model.selection_views import BulkCounts, BulkJob, BulkProblem, BulkSample
+from tenax.model.filters.views import BulkCounts, BulkJob, BulkProblem, BulkSample
 from tenax.store.connect import Connection
 from tenax.store.selection.conditions import bounded, with_conditions
 from tenax.store.statements import sql

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tenax.model.events import timestamp
-from tenax.model.selection_views import SavedFilter
+from tenax.model.filters.views import SavedFilter
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
