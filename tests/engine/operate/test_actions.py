@@ -353,12 +353,10 @@ async def test_a_resolved_step_cancels_its_child(hand):
 
 async def test_no_more_failed_children_run_again_at_once_than_there_are_slots(hand):
     await hand.engine.store_workflow(LEAF)
-    id_ = await begun(hand, calling(", for_each: [1, 2, 3, 4], parallelism: 2, tolerate: 1"))
+    id_ = await begun(hand, calling(", for_each: [1, 2, 3, 4], parallelism: 2, tolerate: 3"))
     for _ in range(2):
         await fail_leaf(hand)
-    execution = await hand.get(id_)
-    failed_ = execution["steps"]["call"]["items"]["failed"]
-    assert (execution["status"], failed_ >= 2) == ("failed", True)
+    assert (await hand.get(id_))["steps"]["call"]["items"]["failed"] == 4
     told = await hand.retry(id_)
     assert len(told.reopened) == 3, "the parent, and two of its children"
     assert (await verify(hand))["violations"] == []
