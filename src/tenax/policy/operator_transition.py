@@ -18,12 +18,12 @@ from tenax.model.decision import Ledger, read_ledger
 from tenax.model.events.data import (
     ItemCompletedData,
     ItemFailedData,
-    OperatorEnd,
     ReleasedRetryData,
     RescheduledData,
     StepCompletedData,
     StepFailedData,
 )
+from tenax.model.events.parts import OperatorEnd
 from tenax.model.events.types import (
     ItemCompleted,
     ItemFailed,

@@ -349,3 +349,20 @@ async def test_a_resolved_step_cancels_its_child(hand):
     await hand.settle_down()
     assert [await hand.status(one) for one in (id_, child)] == ["completed", "cancelled"]
     assert (await verify(hand))["violations"] == []
+
+
+async def test_no_more_failed_children_run_again_at_once_than_there_are_slots(hand):
+    await hand.engine.store_workflow(LEAF)
+    id_ = await begun(hand, calling(", for_each: [1, 2, 3, 4], parallelism: 2, tolerate: 3"))
+    for _ in range(2):
+        await fail_leaf(hand)
+    assert (await hand.get(id_))["steps"]["call"]["items"]["failed"] == 4
+    told = await hand.retry(id_)
+    assert len(told.reopened) == 3, "the parent, and two of its children"
+    assert (await verify(hand))["violations"] == []
+    for _ in range(6):
+        for a in await hand.lease():
+            await hand.succeed(a, "well")
+        await hand.settle_down()
+    assert await hand.status(id_) == "completed"
+    assert (await verify(hand))["violations"] == []

@@ -212,6 +212,7 @@ class _Reopen:
             retry=RetryCount(attempt=attempt, max_attempts=action.policy.policy.max_attempts, is_retry=True),
             waiting=WaitingRecord(for_="child", deadline_at=UNSET if until is None else until),
             child=child,
+            adopted=True,
         )
         self._log(ActionStarted, name, number, attempt, started)
 

@@ -11,7 +11,7 @@ from tenax.engine.operate.reopen import How, ItemKey, ReopenRequest
 from tenax.errors import Conflict
 from tenax.model.events.parts import ParentRecord
 from tenax.model.state.attempt import WorkState
-from tenax.model.state.execution import ExecutionState, fold
+from tenax.model.state.execution import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
 from tenax.policy.reopening import failed_items, is_lost, lost_steps
 from tenax.store.connect import Connection
@@ -157,8 +157,11 @@ async def _add_children(
         found = head.state.steps[step]
         if head.plan.steps[step].step.type != "workflow":
             continue
-        works = [(None, found)] if items is None else [(number, found.items[number]) for number in items]
+        works = [(None, found)] if items is None else [(n, found.items[n]) for n in sorted(items)]
+        room = 1 if found.fan_out is None else found.fan_out.parallelism - _running(found)
         for number, work in works:
+            if room <= 0:
+                break  # the others begin when they have a slot, each with another child
             child_id = work.attempts[-1].child if work.attempts else None
             if (
                 child_id is None
@@ -176,7 +179,12 @@ async def _add_children(
             )
             _adopt(head, (step, number), work, child)
             requests[child_id] = child
+            room -= 1
             await _add_children(family, child, requests)
+
+
+def _running(step: StepState) -> int:
+    return sum(item.status in ("running", "accepted") for item in step.items.values())
 
 
 async def _can_run_again(family: LockedFamily, child_id: int) -> bool:

@@ -18,6 +18,7 @@ from tenax.model.events.parts import (
     AnyFailure,
     EventData,
     ItemCounts,
+    OperatorEnd,
     ParentRecord,
     RetryCount,
     Time,
@@ -114,16 +115,6 @@ class ReopenedData(EventData):
         Annotated[Time, Meta(description="the new one, where the old one had passed")] | UnsetType
     ) = UNSET
     parent: Annotated[ParentRecord, Meta(description="the attempt that waits for it now")] | UnsetType = UNSET
-
-
-class OperatorEnd(EventData):
-    """Says how an operator ended a work item."""
-
-    action: Annotated[
-        Literal["resolve", "complete", "fail"], Meta(description="`resolve`, `complete`, `fail`")
-    ]
-    was: str
-    worker: str | UnsetType = UNSET
 
 
 ByOperator = (
@@ -244,6 +235,9 @@ class StartedData(EventData):
     vary: VaryRecord | UnsetType = UNSET
     waiting: WaitingRecord | UnsetType = UNSET
     child: Annotated[int, Meta(description="the child's execution")] | UnsetType = UNSET
+    adopted: Annotated[bool, Meta(description="true if an earlier attempt began the child")] | UnsetType = (
+        UNSET
+    )
     item_id: (
         Annotated[int, Meta(description="for http steps: identifies the work item to the callee")] | UnsetType
     ) = UNSET

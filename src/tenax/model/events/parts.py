@@ -129,6 +129,16 @@ class ItemCounts(EventData):
     failed: int
 
 
+class OperatorEnd(EventData):
+    """Says how an operator ended a work item."""
+
+    action: Annotated[
+        Literal["resolve", "complete", "fail"], Meta(description="`resolve`, `complete`, `fail`")
+    ]
+    was: str
+    worker: str | UnsetType = UNSET
+
+
 class UsageRecord(EventData):
     """Holds the usage that an attempt reported."""
 

@@ -128,10 +128,15 @@ def completed_when_all_ended(fold: Fold, event: LoggedEvent) -> Breach | None:
     return Breach(f"it completed, but {', '.join(lost)} did not", (event.id,)) if lost else None
 
 
-@law("parallelism-kept", "No more items of a fan-out run at once than its `parallelism`.")
+@law(
+    "parallelism-kept",
+    "No more items of a fan-out run at once than its `parallelism`, but for those whose child an operator runs again.",
+)
 def parallelism_kept(fold: Fold, event: LoggedEvent) -> Breach | None:
     found = fold.fan_outs.get(event.step or "")
-    if found is None or event.type != "action_started" or found.running < found.parallelism:
+    if found is None or event.type != "action_started" or event.data.get("adopted"):
+        return None
+    if found.running < found.parallelism:
         return None
     return Breach(
         f"item {event.item} started beside {found.running} others; {found.parallelism} may run", (event.id,)

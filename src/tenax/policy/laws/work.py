@@ -184,8 +184,13 @@ def _count(work: WorkFold, event: LoggedEvent) -> None:
     name = failure.get("class") if failure is not None else None
     if name in INFRASTRUCTURE and policy.max_attempts is not None and work.exempted < policy.infra_attempts:
         work.exempted += 1
-    elif failure is not None or event.kind not in ("action_polled", "action_snoozed"):
+    elif failure is not None or event.kind not in ("action_polled", "action_snoozed") or _is_cut_off(event):
         work.counted += 1
+
+
+def _is_cut_off(event: LoggedEvent) -> bool:
+    """Returns whether the event is a poll that is not continued, since its execution or its step is over."""
+    return event.kind == "action_polled" and (event.decision or {}).get("verdict") == "stop"
 
 
 def _wait(work: WorkFold, event: LoggedEvent) -> None:
