@@ -59,7 +59,7 @@ TABLES = (
     "worker_window",
     "worker_loss",
 )
-EMPTIED = (*TABLES, "log", "workflow", "policy", "plan", "queue_limit")
+EMPTIED = (*TABLES, "dead_letter", "log", "workflow", "policy", "plan", "queue_limit")
 IGNORED = {"xid"}
 EXECUTION_IDS = {
     "execution_id",

@@ -412,7 +412,7 @@ def _(target: Target) -> str:
     )
     id_ = target.submit(f"name: left-out\nworkflow:\n{steps}\n")
     _look_at(target, id_)
-    answer = target.http.post(f"/v1/executions/{id_}/retry", json={})
+    answer = target.http.post(f"/v1/executions/{id_}/retry", json={"new": True})
     assert answer.status_code == 200, answer.text[:500]
     return target.end_of(answer.json()["id"])
 
@@ -729,7 +729,7 @@ def _(target: Target) -> str:
     assert len(items.json()) == 1000
     assert target.post(f"/v1/executions/{id_}/cancel", {}) == "200"
     _look_at(target, id_)
-    return target.post(f"/v1/executions/{id_}/retry", {})
+    return target.post(f"/v1/executions/{id_}/retry", {"new": True})
 
 
 @attack("view", "100,000 items of a fan-out, all queued at once, then cancelled", "200")
@@ -741,7 +741,7 @@ def _(target: Target) -> str:
     id_ = target.submit(source, input={"list": list(range(100_000))})
     assert target.post(f"/v1/executions/{id_}/cancel", {}) == "200"
     _look_at(target, id_)
-    return target.post(f"/v1/executions/{id_}/retry", {})
+    return target.post(f"/v1/executions/{id_}/retry", {"new": True})
 
 
 @attack("view", "3,000 items of a fan-out that have failed twice each, explained", "200")
@@ -758,7 +758,7 @@ def _(target: Target) -> str:
         answer = target.http.post("/v1/worker/report", json=[report_on(one, failed) for one in given])
         assert answer.status_code == 200
     _look_at(target, id_)
-    return target.post(f"/v1/executions/{id_}/retry", {})
+    return target.post(f"/v1/executions/{id_}/retry", {"new": True})
 
 
 @attack("view", "100 readers of one long history", "200")

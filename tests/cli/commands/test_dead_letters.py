@@ -103,7 +103,7 @@ def test_a_letter_is_shown_with_its_history_and_what_can_be_done(tenax, play):
     assert "failed for good once" in shown
     assert "attempts are used up" in shown
     assert f"put it aside: tenax dead-letters discard {first} --note WHY" in shown
-    assert "start it again" not in shown
+    assert f"start it again: tenax dead-letters redrive {first}" in shown
     assert "see its execution: tenax show 1 --step only" in shown
     other = tenax("show", second).out
     assert "tolerated: the step went on in spite of it" in other
@@ -123,10 +123,10 @@ def test_a_quarantined_item_is_redriven(tenax, play):
 
 
 def test_what_cannot_be_redriven_says_why(tenax, play):
-    first, _ = play(two_failures)
-    ended = tenax("redrive", first)
+    _, tolerated = play(two_failures)
+    ended = tenax("redrive", tolerated)
     assert ended.code == 2
-    assert f"tenax: dead letter {first} cannot be redriven: its item has ended" in ended.err
+    assert f"tenax: dead letter {tolerated} cannot be redriven: execution 2 has completed" in ended.err
 
 
 def test_letters_are_discarded_by_number_or_by_flags(tenax, play):

@@ -442,11 +442,11 @@ def test_list_says_when_a_retry_is_due(tenax, play):
 
     tenax("submit", "one.yaml")
     play(fail)
-    assert "  only retrying, attempt 1 of 3, retry in 750ms  " in tenax("list").out
+    assert "  only retrying, retry in 750ms, attempt 1 of 3  " in tenax("list").out
     [row] = tenax("list", "--json").json
     assert row["waiting"]["due_in"] == 0.75
     play(pass_time)
-    assert "attempt 1 of 3, retry due" in tenax("list").out
+    assert "retry due, attempt 1 of 3" in tenax("list").out
     assert tenax("list", "--json").json[0]["waiting"]["due_in"] == 0
 
 

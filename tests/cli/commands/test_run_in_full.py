@@ -170,7 +170,7 @@ def test_what_was_done_is_undone_and_what_cannot_be_is_seen(tenax, tmp_path):
         r"^first .*\n +1 .*succeeded\n  compensation +completed +1 of 1\n", ended.out, re.MULTILINE
     )
     assert "second, compensation, attempt 1:\n  the end of its stderr:\n    it\n    cannot\n" in ended.out
-    [_, line] = tenax("list").out.splitlines()
+    line = tenax("list").out.splitlines()[1]
     assert "failed (compensation failed)" in line
     assert "Step second (compensation), attempt 1: fail." in tenax("explain", "1", "--step", "second").out
     whole = tenax("show", "1", "--step", "second").out

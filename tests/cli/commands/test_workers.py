@@ -284,5 +284,7 @@ def test_show_says_why_a_step_is_held_and_how_to_release_it(command, database_ur
         "list"
     )
     assert "the retry is held back: it has cost 3 workers their lease (a, b, c)" in tenax("events", number)
-    assert tenax("retry", number) == f"execution {number}: kills will be tried again now\n"
+    assert tenax("retry", number) == (
+        f"execution {number}: kills will be tried again now\n  follow it: tenax show {number} --follow\n"
+    )
     assert "release it" not in tenax("show", number)

@@ -120,32 +120,17 @@ async def test_pause_and_resume_in_bulk(hand):
     assert [await hand.status(one) for one in ids] == ["running"] * 3
 
 
-async def test_retry_in_bulk_starts_waiting_retries_now_and_finished_executions_anew(hand):
+async def test_retry_in_bulk_starts_waiting_retries_now_and_failed_executions_again(hand):
     [waiting] = await retrying(hand, 1)
     [failed] = await retrying(hand, 1, ONCE)
     job_id = await started(hand, "retry", "since=1h")
     await finish(hand)
     assert await counts(hand, job_id) == ("completed", 0, 2, 0, 0)
     assert [e["action"] for e in await hand.data_of(waiting, "operator_action")] == ["retry_now"]
-    new = failed + 1
-    view = await hand.get(new)
-    assert (view["retry_of"], view["original_execution"]) == (failed, failed)
-    [who] = await hand.data_of(new, "operator_action")
+    assert await hand.status(failed) == "running"
+    [who] = await hand.data_of(failed, "operator_action")
     assert (who["action"], who["actor"], who["bulk"]) == ("retry", "bob", job_id)
-    assert sorted(a.execution_id for a in await hand.lease()) == [waiting, new]
-
-
-async def test_a_retry_that_was_not_marked_starts_nothing_twice(hand):
-    """The server was killed after it had started the new execution, and before it had marked the item."""
-    [failed] = await retrying(hand, 1, ONCE)
-    job_id = await started(hand, "retry", "status=failed")
-    await finish(hand)
-    await hand.sql("update tenax.bulk_item set state = 'pending', made = null, acted_at = null")
-    await hand.sql("update tenax.bulk_job set state = 'running', finished_at = null")
-    await finish(hand)
-    assert await counts(hand, job_id) == ("completed", 0, 1, 0, 0)
-    rows = await hand.sql("select id from tenax.execution where retry_of = $1", failed)
-    assert len(rows) == 1
+    assert sorted(a.execution_id for a in await hand.lease()) == [waiting, failed]
 
 
 async def test_the_rate_bounds_how_many_are_acted_on_in_a_second(hand):
@@ -215,9 +200,9 @@ async def test_nothing_is_acted_on_after_a_stop_in_the_middle_of_a_turn(hand, mo
     job_id = await started(hand, "cancel", "workflow=flaky")
     apply = runner_module.apply_action
 
-    async def stopping(name, acting):
-        changed = await apply(name, acting)
-        if acting.execution_id == ids[1]:
+    async def stopping(name, context, execution_id, **more):
+        changed = await apply(name, context, execution_id, **more)
+        if execution_id == ids[1]:
             await hand.engine.bulk.stop(job_id, actor="eve")
         return changed
 
@@ -330,10 +315,10 @@ async def test_a_fault_of_one_execution_does_not_stop_the_others(hand, monkeypat
     ids = await retrying(hand, 3)
     apply = runner_module.apply_action
 
-    async def failing(name, acting):
-        if acting.execution_id == ids[1]:
+    async def failing(name, context, execution_id, **more):
+        if execution_id == ids[1]:
             raise ZeroDivisionError("a fault")
-        return await apply(name, acting)
+        return await apply(name, context, execution_id, **more)
 
     monkeypatch.setattr(runner_module, "apply_action", failing)
     job_id = await started(hand, "cancel", "workflow=flaky")

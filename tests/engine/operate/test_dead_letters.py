@@ -73,13 +73,31 @@ async def test_a_letter_that_was_redriven_is_left_alone(hand):
     assert (await redrive(hand, await number(hand))).changed == 0
 
 
-async def test_a_failed_item_cannot_be_started_in_its_execution(hand):
+async def test_a_failed_item_gets_one_more_attempt_in_its_execution(hand):
     id_ = await failed(hand)
-    with pytest.raises(
-        Conflict, match=rf"its item has ended, .* run it again as a new one \(tenax retry {id_}\)"
-    ):
-        await redrive(hand, await number(hand))
-    assert await statuses(hand) == ["open"]
+    assert (await redrive(hand, await number(hand))).changed == 1
+    assert (await hand.status(id_), await statuses(hand)) == ("running", ["redriven"])
+    await hand.succeed(await hand.lease_one())
+    assert (await hand.status(id_), await statuses(hand)) == ("completed", ["recovered"])
+    assert (await verify(hand))["violations"] == []
+
+
+async def test_an_item_that_fails_again_is_the_same_letter(hand):
+    id_ = await failed(hand)
+    await redrive(hand, await number(hand))
+    await hand.fail(await hand.lease_one(), fatal=True, message="no")
+    assert (await hand.status(id_), await statuses(hand)) == ("failed", ["open"])
+    [row] = await hand.sql("select failed_times from tenax.dead_letter")
+    assert row["failed_times"] == 2
+    assert (await verify(hand))["violations"] == []
+
+
+async def test_an_item_of_a_cancelled_execution_cannot_be_started_again(hand):
+    id_ = await quarantined(hand)
+    letter = await number(hand)
+    await hand.engine.cancel(id_, actor="me")
+    with pytest.raises(Conflict, match="it is resolved already"):
+        await redrive(hand, letter)
 
 
 async def test_a_tolerated_failure_can_only_be_discarded(hand):

@@ -64,7 +64,7 @@ async def test_a_partition_that_was_attached_is_as_one_that_was_made_in_place(ha
         f"insert into {name} (at, events) select statement_timestamp() + interval '92 days', '[]' limit 0"
     )
     indexes = await hand.sql("select from pg_index where indrelid = $1::text::regclass", name)
-    assert len(indexes) == 3
+    assert len(indexes) == 4
     [row] = await hand.sql(
         "select count(*) as defaults from pg_attrdef where adrelid = $1::text::regclass", name
     )

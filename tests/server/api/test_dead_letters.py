@@ -104,11 +104,14 @@ def test_discarded_letters_are_listed_where_they_are_asked_for(server):
         assert (one["note"], one["actor"]) == ("known bug", "anonymous@loopback")
 
 
-def test_what_cannot_be_redriven_is_a_conflict(server):
+def test_what_a_letter_does_not_allow_is_a_conflict(server):
     with server.http() as http:
         number = fail(http)
-        status, title = problem(http.post("/v1/dead-letters/redrive", json={"ids": [number]}))
-        assert (status, title.partition(":")[0]) == (409, f"dead letter {number} cannot be redriven")
+        done = fits(LettersChanged, http.post("/v1/dead-letters/redrive", json={"ids": [number]}))
+        assert done == {"changed": 1, "ids": [number]}
+        body = {"ids": [number], "note": "too late"}
+        status, title = problem(http.post("/v1/dead-letters/discard", json=body))
+        assert (status, title) == (409, f"dead letter {number} cannot be discarded: it is redriven")
         assert problem(http.post("/v1/dead-letters/redrive", json={"ids": [999]})) == (
             404,
             "there is no dead letter 999",

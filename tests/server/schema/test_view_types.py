@@ -7,7 +7,8 @@ from inspect import cleandoc
 import msgspec
 import pytest
 
-from tenax.model import execution_views, selection_views, views, wire
+from tenax.model import execution_views, fleet_views, views, wire
+from tenax.model.filters import views as selection_views
 from tenax.server.schema import requests, responses
 
 
@@ -27,6 +28,7 @@ def types_of(module, kind=msgspec.Struct) -> list[type]:
 VIEWS = [
     *types_of(views, views.View),
     *types_of(execution_views, views.View),
+    *types_of(fleet_views, views.View),
     *types_of(selection_views, views.View),
     *types_of(responses, views.View),
 ]

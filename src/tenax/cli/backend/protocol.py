@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ID = 2**63 - 1
-EXECUTION = ("an execution", "tenax list")
-LETTER = ("a dead letter", "tenax dead-letters list")
-BULK_JOB = ("a bulk job", "tenax bulk list")
+EXECUTION = ("an execution", "`tenax list` shows the executions there are")
+LETTER = ("a dead letter", "`tenax dead-letters list` shows the dead letters there are")
+BULK_JOB = ("a bulk job", "`tenax bulk list` shows the bulk jobs there are")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +231,9 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 def check_id(number: int, kind: tuple[str, str] = EXECUTION) -> int:
     """Checks the number of an execution, or of something else."""
-    what, command = kind
+    what, remedy = kind
     if not 0 < number <= MAX_ID:
-        raise UsageError(
-            f"{number} cannot be the number of {what}", remedy=f"`{command}` shows those there are"
-        )
+        raise UsageError(f"{number} cannot be the number of {what}", remedy=remedy)
     return number
 
 

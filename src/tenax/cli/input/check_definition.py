@@ -46,7 +46,9 @@ def check_submission(submission: Submission, settings: Settings) -> None:
 
     With a server, only the tasks are checked: the server checks the definition, with its own default policy.
     """
-    source, filename, folder = submission.source or "", submission.filename or "", submission.base_dir
+    if submission.source is None:  # it names a stored workflow
+        return
+    source, filename, folder = submission.source, submission.filename or "", submission.base_dir
     on_server = bool(settings.server)
     unknown = (
         unknown_tasks(source, filename, folder, submission.files, installed=not on_server) if folder else []

@@ -69,7 +69,7 @@ def _doing(item: Row) -> str:
         waits = "" if item["state"] == "running" else f" ({item['state']})"
         doing = f"undoing {item['step']}{waits}"
     if (due_in := item.get("due_in")) is not None:
-        doing += f", due in {duration(due_in)}" if due_in > 0 else ", due now"
+        doing += f", retry in {duration(due_in)}" if due_in > 0 else ", retry due"
     if item["attempt"]:
         counted = item["counted"] + (item["state"] == "running")
         doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"

@@ -38,29 +38,41 @@ async def _on_items(
 
 @router.post("/{execution_id}/cancel", **described(CancelAnswer, body=bodies.OPERATION, optional=True))
 async def cancel(request: Request, execution_id: ExecutionId) -> Response:
-    """Ends an execution: what waits ends at once, what runs is revoked."""
+    """Cancels an execution.
+
+    Work that waits ends at once, and leases of running attempts are revoked.
+    """
     changed = await _on_execution(request, execution_id, "cancel")
     return answer_view(CancelAnswer(id=execution_id, status="cancelled", changed=changed))
 
 
 @router.post("/{execution_id}/pause", **described(PauseAnswer, body=bodies.OPERATION, optional=True))
 async def pause(request: Request, execution_id: ExecutionId) -> Response:
-    """Nothing of an execution or of its children starts any more; what runs may finish."""
+    """Pauses an execution.
+
+    Nothing of it or of its children starts any more. Running attempts may finish.
+    """
     changed = await _on_execution(request, execution_id, "pause")
     return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
 
 
 @router.post("/{execution_id}/resume", **described(PauseAnswer, body=bodies.OPERATION, optional=True))
 async def resume(request: Request, execution_id: ExecutionId) -> Response:
-    """A paused execution, and its children, go on."""
+    """Resumes a paused execution.
+
+    The execution and its children go on.
+    """
     changed = await _on_execution(request, execution_id, "resume")
     return answer_view(PauseAnswer(id=execution_id, status="running", changed=changed))
 
 
 @router.post("/{execution_id}/retry", **described(RetryAnswer, body=bodies.RETRY, optional=True))
 async def retry(request: Request, execution_id: ExecutionId) -> Response:
-    """What waits for a retry runs now; what failed gets one more attempt, and a failed execution runs again. With `new`,
-    all of a finished execution runs again, as a new one that is linked to it."""
+    """Retries an execution, a step or an item.
+
+    Waiting retries run now, what failed gets one more attempt, and a failed execution runs again. With `new`, all of a
+    finished execution runs again as a new one that is linked to it.
+    """
     body = await read_body(request, bodies.RETRY, empty=b"{}")
     if not body.new:
         if body.input is not None:
@@ -82,21 +94,30 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/reset", **described(ActionAnswer, body=bodies.OPERATION))
 async def reset(request: Request, execution_id: ExecutionId) -> Response:
-    """Nothing is counted any more, and `give_up_after` starts anew; what failed runs again. Needs a reason."""
+    """Resets a step or an item.
+
+    Nothing is counted any more, `give_up_after` starts anew, and what failed runs again. It needs a reason.
+    """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "reset", body))
 
 
 @router.post("/{execution_id}/resolve", **described(ActionAnswer, body=bodies.OPERATION))
 async def resolve(request: Request, execution_id: ExecutionId) -> Response:
-    """A step or an item is done, by hand: its result is null, and what depends on it goes on. Needs a reason."""
+    """Resolves a step or an item.
+
+    It was done by hand: its result is null, and what depends on it goes on. It needs a reason.
+    """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "resolve", body))
 
 
 @router.post("/{execution_id}/complete", **described(ActionAnswer, body=bodies.COMPLETION))
 async def complete(request: Request, execution_id: ExecutionId) -> Response:
-    """A step or an item is done with this result, and what depends on it goes on. Needs a reason."""
+    """Completes a step or an item with a result.
+
+    What depends on it goes on. It needs a reason.
+    """
     body = await read_body(request, bodies.COMPLETION)
     done = await _on_items(request, execution_id, "complete", body, result=body.result, has_result=True)
     return answer_view(done)
@@ -104,13 +125,19 @@ async def complete(request: Request, execution_id: ExecutionId) -> Response:
 
 @router.post("/{execution_id}/fail", **described(ActionAnswer, body=bodies.OPERATION))
 async def fail(request: Request, execution_id: ExecutionId) -> Response:
-    """A step or an item has failed, without a retry; its `on_failure` applies. Needs a reason."""
+    """Fails a step or an item.
+
+    There is no retry, and its `on_failure` applies. It needs a reason.
+    """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "fail", body))
 
 
 @router.post("/{execution_id}/reschedule", **described(ActionAnswer, body=bodies.RESCHEDULING))
 async def reschedule(request: Request, execution_id: ExecutionId) -> Response:
-    """What waits for a retry gets these fields of a policy, and is due by them."""
+    """Reschedules waiting retries.
+
+    They get these fields of a retry policy, and are due by them.
+    """
     body = await read_body(request, bodies.RESCHEDULING)
     return answer_view(await _on_items(request, execution_id, "reschedule", body, policy=body.policy))

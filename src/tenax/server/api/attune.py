@@ -23,7 +23,10 @@ router = APIRouter(
 
 @router.post("", **described(AttuneAnswer, body=bodies.ATTUNE_EXECUTION, status=201))
 async def execute(request: Request) -> Response:
-    """Starts a stored workflow as Attune starts an action. `config.retry_of` links it to the execution that it repeats."""
+    """Starts a stored workflow as Attune starts an action.
+
+    `config.retry_of` links it to the execution that it repeats.
+    """
     body = await read_body(request, bodies.ATTUNE_EXECUTION)
     config = body.config or bodies.AttuneConfig()
     reason = config.retry_reason or MANUAL_RETRY

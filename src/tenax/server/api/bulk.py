@@ -25,8 +25,10 @@ router = APIRouter(prefix="/v1/bulk", tags=["bulk"], dependencies=[Depends(refus
 
 @router.post("", **described(BulkJob, body=bodies.BULK, status=201))
 async def create(request: Request) -> Response:
-    """Makes a bulk job as a preview: it counts the executions of the filter and fixes them. Nothing is done until it is
-    started."""
+    """Makes a bulk job as a preview.
+
+    It counts the executions of the filter and fixes them. Nothing is done until it is started.
+    """
     body = await read_body(request, bodies.BULK)
     job = await engine(request).bulk.create(
         body.action,
@@ -42,31 +44,46 @@ async def create(request: Request) -> Response:
 
 @router.get("", **described(list[BulkJob]))
 async def list_jobs(request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Response:
-    """Lists the bulk jobs, the newest first, without their executions."""
+    """Lists the bulk jobs.
+
+    The newest comes first, without its executions.
+    """
     return answer_view(await engine(request).bulk.list(limit=limit))
 
 
 @router.get("/{job_id}", **described(BulkJob))
 async def get(request: Request, job_id: JobId) -> Response:
-    """Returns a bulk job with its progress, its first executions, and the first ones that were skipped or that failed."""
+    """Returns a bulk job.
+
+    It has its progress, its first executions, and the first ones that were skipped or that failed.
+    """
     return answer_view(await engine(request).bulk.get(job_id))
 
 
 @router.post("/{job_id}/start", **described(BulkJob))
 async def start(request: Request, job_id: JobId) -> Response:
-    """Starts a preview. The caller is the actor of its actions."""
+    """Starts the preview of a bulk job.
+
+    The caller is the actor of its actions.
+    """
     return answer_view(await engine(request).bulk.start(job_id, actor=actor(request)))
 
 
 @router.post("/{job_id}/stop", **described(BulkJob, body=bodies.REASON, optional=True))
 async def stop(request: Request, job_id: JobId) -> Response:
-    """Stops a job. No execution is acted on after the answer."""
+    """Stops a bulk job.
+
+    No execution is acted on after the answer.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     return answer_view(await engine(request).bulk.stop(job_id, actor=actor(request), reason=body.reason))
 
 
 @router.post("/{job_id}/resume", **described(BulkJob, body=bodies.REASON, optional=True))
 async def resume(request: Request, job_id: JobId) -> Response:
-    """Continues a stopped job with the executions that are left, even if its canary failed."""
+    """Continues a stopped bulk job.
+
+    It acts on the executions that are left, even if its canary failed.
+    """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     return answer_view(await engine(request).bulk.resume(job_id, actor=actor(request), reason=body.reason))

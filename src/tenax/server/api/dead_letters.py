@@ -72,7 +72,10 @@ async def list_letters(
     before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Response:
-    """The newest failure first. Go on with `before`: the id of the last one."""
+    """Lists dead letters.
+
+    The newest failure comes first. The next page starts with `before`, the id of the last one.
+    """
     return answer_view(await engine(request).letters.list(wanted, before=before, limit=limit))
 
 
@@ -80,19 +83,28 @@ async def list_letters(
 async def group_letters(
     request: Request, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=500)] = 20
 ) -> Response:
-    """Dead letters of the same cause together, by their fingerprint, the largest group first."""
+    """Groups dead letters by their cause.
+
+    The groups are those of the fingerprint, and the largest comes first.
+    """
     return answer_view(await engine(request).letters.groups(wanted, limit=limit))
 
 
 @router.get("/{letter_id}", **described(DeadLetterInFull))
 async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=LARGEST_ID)]) -> Response:
-    """One dead letter with the history of its item, its last failure, its input and the last decision."""
+    """Returns a dead letter.
+
+    It has the history of its item, its last failure, its input and the last decision.
+    """
     return answer_view(await engine(request).letters.get(letter_id))
 
 
 @router.post("/redrive", **described(LettersChanged, body=bodies.REDRIVE))
 async def redrive(request: Request) -> Response:
-    """Starts the items of these letters again: all of them, or none if one cannot be started."""
+    """Starts the items of dead letters again.
+
+    It starts all of them, or none if one cannot be started.
+    """
     body = await read_body(request, bodies.REDRIVE)
     return answer_view(
         await engine(request).letters.redrive(body.ids, actor=actor(request), reason=body.reason)
@@ -101,7 +113,10 @@ async def redrive(request: Request) -> Response:
 
 @router.post("/discard", **described(LettersChanged, body=bodies.DISCARD))
 async def discard(request: Request) -> Response:
-    """Puts letters aside with a note: those named by `ids`, or the open ones that fit `filter`."""
+    """Discards dead letters with a note.
+
+    These are the letters named by `ids`, or the open ones that fit `filter`.
+    """
     body = await read_body(request, bodies.DISCARD)
     letters, who = engine(request).letters, actor(request)
     if body.ids is not None:

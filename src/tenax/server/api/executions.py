@@ -77,7 +77,10 @@ async def submit_many(request: Request) -> Response:
 
 @router.post("/batch/check", **described(list[SubmissionFault], body=bodies.BATCH_OF_SUBMISSIONS))
 async def check_many(request: Request) -> Response:
-    """Checks up to 1000 submissions and starts nothing. The answer says what is wrong with each wrong one."""
+    """Checks submissions without starting them.
+
+    Takes up to 1000. The answer says what is wrong with each wrong one.
+    """
     batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
     return answer_view(await engine(request).find_faults(batch.submissions))
 
@@ -103,8 +106,8 @@ async def list_executions(
 ) -> Response:
     """Lists executions.
 
-    The newest comes first. The next page starts with `before`, the id of the last one. `filter` selects, and the other
-    parameters are short forms of its terms.
+    The newest comes first, and the next page starts with `before`, the id of the last one. `filter` selects, and the
+    other parameters are short forms of its terms.
     """
     found = await engine(request).list(
         parse_filter(filter or ""),

@@ -19,18 +19,27 @@ router = APIRouter(prefix="/v1/filters", tags=["filters"], dependencies=[Depends
 
 @router.get("", **described(list[SavedFilter]))
 async def list_filters(request: Request) -> Response:
-    """Lists the saved filters."""
+    """Lists the saved filters.
+
+    They are in the order of their names.
+    """
     return answer_view(await engine(request).filters.list())
 
 
 @router.put("/{name}", **described(SavedFilterAnswer, body=bodies.FILTER))
 async def save_filter(request: Request, name: FilterName) -> Response:
-    """Saves a filter by name, in the place of an earlier one. `@NAME` in other filters stands for its terms."""
+    """Saves a filter by name.
+
+    It replaces an earlier one. `@NAME` in other filters stands for its terms.
+    """
     body = await read_body(request, bodies.FILTER)
     return answer_view(await engine(request).filters.save(name, body.filter, actor=actor(request)))
 
 
 @router.delete("/{name}", **described(RemovedFilter))
 async def remove_filter(request: Request, name: FilterName) -> Response:
-    """Removes a saved filter."""
+    """Removes a saved filter.
+
+    Filters that name it are refused from now on.
+    """
     return answer_view(await engine(request).filters.remove(name))

@@ -25,7 +25,10 @@ _TEXT["responses"][200]["content"] = {"text/plain": {"schema": {"type": "string"
 
 @router.get("/metrics", response_class=Response, **_TEXT)
 async def metrics(request: Request) -> Response:
-    """The metrics in the text format of Prometheus. Those of the whole database are exported by the leading server only."""
+    """Returns the metrics for Prometheus.
+
+    They are in its text format. Only the leading server exports those of the whole database.
+    """
     parts = services(request)
     snapshot = await parts.engine.metrics.snapshots.current()
     families = list(
@@ -38,7 +41,10 @@ async def metrics(request: Request) -> Response:
 
 @router.get("/v1/alerts", **described(Alerts))
 async def alerts(request: Request) -> Response:
-    """The alerts, by the thresholds in the settings of this server."""
+    """Returns the alerts.
+
+    They are evaluated by the thresholds in the settings of this server.
+    """
     return answer_view(await engine(request).metrics.alerts())
 
 
@@ -49,7 +55,11 @@ async def stats(
     since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 2h")] = None,
     until: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
 ) -> Response:
-    """What retries came to, by the failure that was retried: how often each attempt succeeded, and what it cost in time. Of the last day if no times are given."""
+    """Returns what retries came to.
+
+    It says for each failure that was retried how often each attempt succeeded, and what it cost in time. Without times,
+    it covers the last day.
+    """
     now = datetime.now(UTC)
     start = None if since is None else moment_of(since, now)
     end = None if until is None else moment_of(until, now)
@@ -58,5 +68,8 @@ async def stats(
 
 @router.get("/v1/overview", **described(Overview))
 async def overview(request: Request) -> Response:
-    """What `tenax top` shows: figures, throughput by minute, queues, workers, and the newest failures."""
+    """Returns an overview for `tenax top`.
+
+    It has figures, throughput by minute, queues, workers, and the newest failures.
+    """
     return answer_view(await engine(request).metrics.overview())

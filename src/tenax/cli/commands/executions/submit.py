@@ -60,8 +60,7 @@ def submit(
         raise UsageError("which workflow?", remedy="tenax submit FILE, or tenax submit NAME")
     submission = submission_for(workflow, parse_inputs(inputs, input_file), key)
     settings = where.settings()
-    if submission.source is not None:
-        check_submission(submission, settings)
+    check_submission(submission, settings)
     with both_searches_named(submission):
         submitted, words = run_async(_submitted(where, settings, submission))
     if not json:
