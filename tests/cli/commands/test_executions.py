@@ -518,7 +518,7 @@ def test_the_list_shows_the_error_of_what_waits_for_a_retry(tenax, play, tmp_pat
     tenax("submit", "parallel.yaml")
     play(fail_one)
     [_, line] = tenax("list").out.splitlines()
-    assert "failing retrying, due in 1h, attempt 1 of 3" in line
+    assert "failing retrying, retry in 1h, attempt 1 of 3" in line
     assert line.endswith("503 Service Unavailable")
 
 

@@ -35,8 +35,8 @@ def printed(found: list[dict[str, Any]], width: int = 300) -> list[str]:
 
 
 def test_a_retrying_execution_says_when_it_is_due():
-    assert "call retrying, due in 5m, attempt 2 of 4" in printed([row(waiting=waiting())])[1]
-    assert "call retrying, due now, attempt 2 of 4" in printed([row(waiting=waiting(due_in=0.0))])[1]
+    assert "call retrying, retry in 5m, attempt 2 of 4" in printed([row(waiting=waiting())])[1]
+    assert "call retrying, retry due, attempt 2 of 4" in printed([row(waiting=waiting(due_in=0.0))])[1]
 
 
 def test_a_fan_out_says_how_far_it_is():

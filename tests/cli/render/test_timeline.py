@@ -336,9 +336,10 @@ def test_a_held_step_says_why_until_when_and_how_to_release_it():
     lines = drawn(body).splitlines()
     [line] = [line for line in lines if line.startswith("s ") and "is held" not in line]
     assert cells(line) == ["s", "held", "1 of 3", "held: see below"]
-    assert lines[-2:] == [
+    assert lines[-3:] == [
         "s is held: it has cost 3 workers their lease (a, b, c)",
         "  fails in 30m; release it: tenax retry 7",
+        "dead letters: tenax dead-letters list --execution 7",
     ]
 
 

@@ -54,7 +54,7 @@ def test_a_view_is_described_by_its_own_fields(described, view):
 )
 def test_a_body_is_described_by_its_own_fields(described, body):
     names = list(body.__match_args__)
-    if issubclass(body, requests.ByPeople):  # fields by keyword only are not among those
+    if issubclass(body, requests.PersonBody):  # fields by keyword only are not among those
         names = [field.encode_name for field in msgspec.structs.fields(body)]
     assert list(described[body.__name__]["properties"]) == names
 

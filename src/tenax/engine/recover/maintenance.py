@@ -106,7 +106,7 @@ class Maintenance:
         again."""
         async with self._context.transaction() as tx:
             in_the_way = await service.ensure_log_partitions(tx)
-        if in_the_way is not None and in_the_way != self._in_the_way:
+        if in_the_way is not None and self._in_the_way is None:
             _log.warning(
                 "the log's next partition cannot be made yet: others hold a lock on tenax.log_default; it is tried again",
                 held_by=", ".join(in_the_way) or "a session that has ended since",
