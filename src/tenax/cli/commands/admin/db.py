@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from cyclopts import App
 
@@ -11,6 +10,7 @@ from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags, Json
 from tenax.cli.output import print_json, say
 from tenax.cli.process.home import announce_new_database
+from tenax.credentials.passwords import without_password
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
 from tenax.store.connect import Database
@@ -119,11 +119,3 @@ async def _embedded_url(settings: Settings) -> str:
         return known
     async with Database.open(settings, max_size=1) as database:
         return database.url
-
-
-def without_password(database_url: str) -> str:
-    parts = urlsplit(database_url)
-    if parts.password is None:
-        return database_url
-    user, _, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:...@{host}"))
