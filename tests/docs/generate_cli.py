@@ -12,7 +12,7 @@ from tables import code, codes, table
 
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
-from tenax.server.auth import CALLBACKS, is_allowed, is_public
+from tenax.server.auth import CALLBACKS, is_allowed, is_public_path
 from tenax.server.schema.openapi import describe
 from tenax.settings.docs import describe_settings
 from tenax.store.fleet.tokens import Role
@@ -109,7 +109,7 @@ def routes() -> str:
 def _roles(method: str, path: str) -> str:
     if path.startswith(CALLBACKS):
         return "whoever has the receipt, without a token"
-    if is_public(path):
+    if is_public_path(path):
         return "anyone, without a token"
     return ", ".join(role for role in get_args(Role) if is_allowed(role, method, path))
 

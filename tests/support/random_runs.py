@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 from support.hand import Hand
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Conflict, UsageError
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Release
@@ -177,7 +177,7 @@ class Night:
         step = None if action == "retry" and self.dice.random() < 0.5 else self.dice.choice(sorted(steps))
         counts = steps[step].items if step is not None else None
         item = self.dice.randrange(counts["total"]) if counts and self.dice.random() < 0.5 else None
-        asked = OperatorAction(
+        asked = ActionRequest(
             action, step, item, reason="the dice say so", result=7 if action == "complete" else None,
             has_result=action == "complete",
         )  # fmt: skip

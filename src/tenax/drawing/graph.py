@@ -46,7 +46,7 @@ ON_FAILURE = "on failure"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DrawnStep:
     """Describes one step of the drawing."""
 
     name: str
@@ -64,7 +64,7 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class Drawing:
     title: str
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, DrawnStep]
     """The steps in the order of the file."""
 
 
@@ -82,7 +82,7 @@ def drawing_of(
     for step in workflow.steps:
         state = (states or {}).get(step.name)
         goal = step.name in marked or bool(state and state.get("goal"))
-        nodes[step.name] = Node(
+        nodes[step.name] = DrawnStep(
             name=step.name,
             details=tuple(printable_line(detail) for detail in words_of(step, state, goal=goal)),
             needs=tuple(dict.fromkeys(step.needs)),
@@ -116,7 +116,7 @@ def draw_text(drawing: Drawing) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _need_words(node: Node, need: str) -> str:
+def _need_words(node: DrawnStep, need: str) -> str:
     return f"{printable_line(need)} ({ON_FAILURE})" if need == node.stands_in_for else printable_line(need)
 
 
@@ -139,7 +139,7 @@ def draw_mermaid(drawing: Drawing) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _mermaid_arrow(node: Node, need: str) -> str:
+def _mermaid_arrow(node: DrawnStep, need: str) -> str:
     return f"-.->|{ON_FAILURE}|" if need == node.stands_in_for else "-->"
 
 
@@ -312,7 +312,7 @@ def _curve(x: int, y: int, to_x: int, to_y: int) -> str:
     return f"C{middle} {y} {middle} {to_y} {to_x} {to_y}"
 
 
-def _box(node: Node, column: tuple[int, int], y: int) -> str:
+def _box(node: DrawnStep, column: tuple[int, int], y: int) -> str:
     left, width = column
     colours = COLOURS.get(node.status or "", UNKNOWN)
     top = y - _BOX_HEIGHT // 2

@@ -16,7 +16,7 @@ from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.operate.act import act
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
@@ -163,7 +163,7 @@ class Engine(EngineReads):
     async def resume(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
         return await family.resume(self.context, execution_id, actor=actor, reason=reason)
 
-    async def act(self, execution_id: int, asked: OperatorAction, *, actor: str) -> ActionAnswer:
+    async def act(self, execution_id: int, asked: ActionRequest, *, actor: str) -> ActionAnswer:
         """Carries out an operator's action on an execution, a step or a work item."""
         return await act(self.context, execution_id, asked, actor=actor)
 

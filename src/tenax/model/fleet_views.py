@@ -59,7 +59,7 @@ class Worker(View):
     reported: dict[str, Any] | None
 
 
-class Column(View):
+class ColumnInfo(View):
     """Describes one column of a worker's health. The worst column decides."""
 
     column: HealthColumn
@@ -92,7 +92,7 @@ class WorkerEvent(View):
 class WorkerInFull(Worker):
     """Describes a worker with the columns of its health, its leases, and its last events, the newest first."""
 
-    columns: list[Column]
+    columns: list[ColumnInfo]
     leases: list[Lease]
     """The leases, at most 100 of `leases_total`."""
     leases_total: int

@@ -49,7 +49,7 @@ from tenax.policy.transitions import check
 FAILED_BY_OPERATOR = "failed_by_operator"
 
 
-class Word(NamedTuple):
+class Instruction(NamedTuple):
     """What an operator said about a work item."""
 
     action: ItemAction
@@ -61,7 +61,7 @@ class Word(NamedTuple):
     """The policy that `reschedule` gives."""
 
 
-class WaitingItem(Item, Protocol):
+class DueItem(Item, Protocol):
     """A work item, with the time at which it is due."""
 
     @property
@@ -73,7 +73,7 @@ class WaitingItem(Item, Protocol):
 class OperatorTransition(Consequences, kw_only=True, gc=False):
     """The consequences of an operator's word."""
 
-    operated: WaitingItem
+    operated: DueItem
     restarts_clock: bool = False
     """The time of the item's `give_up_after` starts anew."""
     policy: Policy | None = None
@@ -82,8 +82,8 @@ class OperatorTransition(Consequences, kw_only=True, gc=False):
 
 def operate(
     plan: Plan,
-    item: WaitingItem,
-    word: Word,
+    item: DueItem,
+    word: Instruction,
     *,
     fan_out: FanOutCounters | None,
     now: datetime,
@@ -113,7 +113,7 @@ def operate(
 
 
 def _go_on(
-    made: OperatorTransition, action: PlannedAction, word: Word, item: WaitingItem, *,
+    made: OperatorTransition, action: PlannedAction, word: Instruction, item: DueItem, *,
     at: datetime, ledger: Ledger | None = None, **more: Any,
 ) -> None:  # fmt: skip
     """Plans the next attempt for this time. An item that is held is released."""
@@ -143,7 +143,7 @@ def _go_on(
 
 
 def _reset(
-    made: OperatorTransition, action: PlannedAction, word: Word, item: WaitingItem, now: datetime
+    made: OperatorTransition, action: PlannedAction, word: Instruction, item: DueItem, now: datetime
 ) -> None:
     """Counts nothing any more. A retry stays due when it was; an item that is held is released."""
     at = now if item.state == "held" else max(item.available_at, now)
@@ -153,7 +153,12 @@ def _reset(
 
 
 def _reschedule(
-    made: OperatorTransition, action: PlannedAction, word: Word, item: WaitingItem, now: datetime, roll: float
+    made: OperatorTransition,
+    action: PlannedAction,
+    word: Instruction,
+    item: DueItem,
+    now: datetime,
+    roll: float,
 ) -> None:
     """Computes the due time anew by another policy, from the place on its curve that the item has reached."""
     assert word.policy is not None
@@ -185,7 +190,7 @@ def too_little(policy: Policy, ledger: Ledger) -> str | None:
 # -- items that end
 
 
-def _succeed(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, word: Word) -> None:
+def _succeed(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, word: Instruction) -> None:
     """Ends the item as done. Without a result its dependents see null."""
     item = made.item
     check("item", item.state, "succeeded")
@@ -201,7 +206,7 @@ def _succeed(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | Non
     made.ended_step = StepRow(item.execution_id, item.step, "completed", 0, item.attempt, word.result)
 
 
-def _fail(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, word: Word) -> None:
+def _fail(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, word: Instruction) -> None:
     """Ends the item as failed. Its policy is not asked, and its step's `on_failure` applies."""
     item = made.item
     check("item", item.state, "failed")
@@ -230,7 +235,7 @@ def _fail(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, 
     made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
 
 
-def _end(made: OperatorTransition, word: Word) -> OperatorEnd:
+def _end(made: OperatorTransition, word: Instruction) -> OperatorEnd:
     item = made.item
     made.abandoned_child = item.child
     if may_have_letter(item.ledger, item.state):

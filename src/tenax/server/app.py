@@ -24,7 +24,7 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server.access import is_open, set_up_access
+from tenax.server.access import is_server_open, set_up_access
 from tenax.server.api import (
     actions,
     attune,
@@ -111,7 +111,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    authenticator = Authenticator(engine.context, is_open=is_open(settings))
+    authenticator = Authenticator(engine.context, is_open=is_server_open(settings))
     app.state.services = Services(engine, authenticator, LongPolls(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)

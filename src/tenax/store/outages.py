@@ -47,7 +47,7 @@ async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncItera
                 yield connection
             except asyncpg.InterfaceError:
                 # asyncpg raises this also for a wrong call. Such a bug of Tenax must not look like an outage.
-                our_fault = not is_lost(connection)
+                our_fault = not is_connection_lost(connection)
                 raise
     except _FULL as error:
         raise DatabaseAway(
@@ -63,7 +63,7 @@ async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncItera
         raise _gone(error) from error
 
 
-def is_lost(connection: Connection) -> bool:
+def is_connection_lost(connection: Connection) -> bool:
     """Returns whether a connection is unusable. A pool takes a connection away from its user when its link breaks."""
     try:
         return bool(connection.is_closed())

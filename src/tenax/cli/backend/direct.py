@@ -15,7 +15,7 @@ from msgspec import to_builtins
 
 from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
 from tenax.model.filters.parse import parse_filter
@@ -114,7 +114,7 @@ class DatabaseBackend:
             )
         return {name: value for name, value in to_builtins(done).items() if value is not None}
 
-    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+    async def act(self, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
         async with self._writing():
             done = await self._engine.act(check_id(execution_id), asked, actor=self._actor)
         return dict(to_builtins(done))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tenax.engine.context import EngineContext
 from tenax.engine.operate.act import act
 from tenax.engine.operate.bulk_mark import BulkMark
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +34,5 @@ async def apply_action(
 ) -> bool:
     """Applies an action of a bulk job to one execution, and marks its item in the same transaction. Returns False if
     there was nothing to do. Raises Conflict or UsageError if the action is not legal."""
-    answer = await act(context, execution_id, OperatorAction(name, reason=reason), actor=actor, mark=mark)
+    answer = await act(context, execution_id, ActionRequest(name, reason=reason), actor=actor, mark=mark)
     return answer.changed

@@ -14,7 +14,7 @@ from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
-from tenax.model.fleet_views import Column, HealthColumn, Worker, WorkerInFull
+from tenax.model.fleet_views import ColumnInfo, HealthColumn, Worker, WorkerInFull
 from tenax.model.health import SERVER_ACTOR, WorkerState
 from tenax.model.names import worker_name_fault
 from tenax.model.source.findings import suggest
@@ -151,7 +151,7 @@ async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
     return WorkerInFull(
         **structs.asdict(_shown(context, rows[0])),
         columns=[
-            Column(
+            ColumnInfo(
                 column=cast("HealthColumn", column.name),
                 value=column.value,
                 degraded_at=column.degraded_at,

@@ -17,7 +17,7 @@ from tenax.engine.metrics.labels import Labels
 from tenax.engine.metrics.totals import totals_of
 from tenax.engine.slices import TimeSlice
 from tenax.model.metrics.counts import Counts, RetryUnderway
-from tenax.model.metrics.fold import Fold, items_of_retries
+from tenax.model.metrics.fold import LogCounter, items_of_retries
 from tenax.model.metrics.log_rows import LogRow, read_chunk
 from tenax.store.connect import Connection
 from tenax.store.tables import roll_up
@@ -119,7 +119,7 @@ class RollUp:
         """Counts rows, and writes the retries that are under way after them."""
         underway = await roll_up.load_retries_underway(tx, set(items_of_retries(rows)))
         before = {key: _copy(retry) for key, retry in underway.items()}
-        fold = Fold(underway, await self._name_workflows(tx, rows))
+        fold = LogCounter(underway, await self._name_workflows(tx, rows))
         time_slice = TimeSlice()
         for row in rows:
             if time_slice.is_over:

@@ -20,7 +20,7 @@ from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
 from tenax.engine.operate import family
 from tenax.engine.operate.bulk_mark import BulkMark
-from tenax.engine.operate.operator_action import OperatorAction, check_action
+from tenax.engine.operate.operator_action import ActionRequest, check_action
 from tenax.engine.operate.reopen import How, ReopenRequest, reopen
 from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
 from tenax.engine.operate.rescheduled_policy import rescheduled_policy
@@ -37,12 +37,12 @@ from tenax.engine.slices import TimeSlice
 from tenax.errors import Busy
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
-from tenax.model.events.types import OperatorAction as OperatorActed
+from tenax.model.events.types import OperatorAction
 from tenax.model.json_text import decode
 from tenax.model.policy import Policy
 from tenax.model.views import ActionAnswer, ExecutionStatus
 from tenax.policy.operator_actions import EXECUTION_ACTIONS, ItemAction
-from tenax.policy.operator_transition import OperatorTransition, Word, operate
+from tenax.policy.operator_transition import Instruction, OperatorTransition, operate
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -65,7 +65,7 @@ _HOW: dict[str, How] = {"retry": "grant", "reset": "reset", "resolve": "keep", "
 async def act(
     context: EngineContext,
     execution_id: int,
-    asked: OperatorAction,
+    asked: ActionRequest,
     *,
     actor: str,
     mark: BulkMark | None = None,
@@ -94,7 +94,7 @@ async def act(
 
 
 async def _act_on_execution(
-    context: EngineContext, execution_id: int, asked: OperatorAction, actor: str, mark: BulkMark | None
+    context: EngineContext, execution_id: int, asked: ActionRequest, actor: str, mark: BulkMark | None
 ) -> ActionAnswer:
     act_on = {"cancel": family.cancel, "pause": family.pause, "resume": family.resume}[asked.action]
     changed = await act_on(context, execution_id, actor=actor, reason=asked.reason, mark=mark)
@@ -117,7 +117,7 @@ class _ItemActions:
     tx: Connection
     context: EngineContext
     execution_id: int
-    asked: OperatorAction
+    asked: ActionRequest
     actor: str
     mark: BulkMark | None
     journal: Journal = field(init=False)
@@ -205,7 +205,7 @@ class _ItemActions:
             bulk=UNSET if self.mark is None else self.mark.job_id,
         )
         step, item = (asked.step, asked.item) if here else (None, None)
-        self.journal.log(execution_id, event(OperatorActed, step, item=item, data=data))
+        self.journal.log(execution_id, event(OperatorAction, step, item=item, data=data))
 
     @staticmethod
     def _wanted(requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
@@ -220,7 +220,9 @@ class _ItemActions:
         """Passes the items through the transition, and takes in what follows."""
         keys = {fan_out_key(item) for item in items if item.item_no is not None and not item.compensates}
         self.fan_outs = await load_fan_outs(self.tx, sorted(keys)) if keys else {}
-        word = Word(cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result)
+        word = Instruction(
+            cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result
+        )
         clocks: list[int] = []
         policies: dict[int, Policy] = {}
         time_slice = TimeSlice()

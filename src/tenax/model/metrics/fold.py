@@ -73,7 +73,7 @@ def _key(execution_id: int, event: CountedEvent) -> ItemKey:
     return ItemKey(execution_id, event.step or "", item, compensates)
 
 
-class Fold:
+class LogCounter:
     """Counts rows. `underway` has the retries of before; it is changed."""
 
     def __init__(self, underway: dict[ItemKey, RetryUnderway], workflows: Mapping[int, str]) -> None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import UsageError
 from tenax.model.views import ActionAnswer, RetryAnswer
 from tenax.server.schema import requests as bodies
@@ -25,14 +25,14 @@ router = APIRouter(
 
 async def _on_execution(request: Request, execution_id: int, action: str) -> bool:
     body = await read_body(request, bodies.OPERATION, empty=b"{}")
-    asked = OperatorAction(action, body.step, body.item, body.reason)
+    asked = ActionRequest(action, body.step, body.item, body.reason)
     return (await engine(request).act(execution_id, asked, actor=actor(request))).changed
 
 
 async def _on_items(
     request: Request, execution_id: int, action: str, body: bodies.Operation, **more: Any
 ) -> ActionAnswer:
-    asked = OperatorAction(action, body.step, body.item, body.reason, **more)
+    asked = ActionRequest(action, body.step, body.item, body.reason, **more)
     return await engine(request).act(execution_id, asked, actor=actor(request))
 
 

@@ -15,7 +15,7 @@ from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup,
 from tenax.server.schema import letter_requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
-from tenax.server.schema.parameters import Plain, moment_of, one_of, refuse_unknown_parameters
+from tenax.server.schema.parameters import Plain, moment_of, read_statuses, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
 from tenax.server.services import actor, engine
 from tenax.store.fleet.tokens import LARGEST_ID
@@ -47,7 +47,7 @@ def wanted_letters(
     until: Annotated[str | None, _Moment] = None,
 ) -> LetterFilter:
     """Reads the filter of a request."""
-    given = cast("list[LetterStatus] | None", one_of(STATUSES, status))
+    given = cast("list[LetterStatus] | None", read_statuses(STATUSES, status))
     now = datetime.now(UTC)
     return LetterFilter(
         statuses=STATUSES if all else (given or ("open",)),

@@ -11,7 +11,7 @@ from tenax.cli.backend.protocol import no_worker_warning, run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import json_or_text, parse_inputs, parse_json
 from tenax.cli.output import print_json, say
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import UsageError
 
 Step = Annotated[str | None, Parameter(help="The name of a step.")]
@@ -41,7 +41,7 @@ def retry(
     if not new:
         if inputs:
             raise UsageError("--input is for a new execution", remedy="give --new as well")
-        _act(OperatorAction("retry", step, item, reason), execution_id, json=json, where=where)
+        _act(ActionRequest("retry", step, item, reason), execution_id, json=json, where=where)
         return
     if step is not None or item is not None:
         raise UsageError("--new runs all of the execution", remedy="leave --step and --item out, or --new")
@@ -78,7 +78,7 @@ def reset(
     """Count nothing of the attempts so far any more, and let give_up_after start anew. What failed runs again. Attempt
     numbers and cost go on.
     """
-    _act(OperatorAction("reset", step, item, reason), execution_id, json=json, where=where)
+    _act(ActionRequest("reset", step, item, reason), execution_id, json=json, where=where)
 
 
 def resolve(
@@ -94,7 +94,7 @@ def resolve(
     """Mark a step, or an item of its fan-out, as done by hand. Its result is null, and what depends on it goes on. An
     attempt that runs is revoked.
     """
-    _act(OperatorAction("resolve", step, item, reason), execution_id, json=json, where=where)
+    _act(ActionRequest("resolve", step, item, reason), execution_id, json=json, where=where)
 
 
 def complete(
@@ -114,7 +114,7 @@ def complete(
     revoked.
     """
     given = result is not None
-    asked = OperatorAction(
+    asked = ActionRequest(
         "complete", step, item, reason, None if result is None else json_or_text(result), has_result=given
     )
     _act(asked, execution_id, json=json, where=where)
@@ -131,7 +131,7 @@ def fail(
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Fail a step, or an item of its fan-out, without a retry. Its on_failure applies. An attempt that runs is revoked."""
-    _act(OperatorAction("fail", step, item, reason), execution_id, json=json, where=where)
+    _act(ActionRequest("fail", step, item, reason), execution_id, json=json, where=where)
 
 
 def reschedule(
@@ -154,11 +154,11 @@ def reschedule(
             "--policy: expected a JSON object with the fields that change",
             remedy='such as --policy \'{"initial_delay": "10s"}\'',
         )
-    asked = OperatorAction("reschedule", step, item, reason, policy=changes)
+    asked = ActionRequest("reschedule", step, item, reason, policy=changes)
     _act(asked, execution_id, json=json, where=where)
 
 
-def _act(asked: OperatorAction, execution_id: int, *, json: bool, where: TargetFlags) -> None:
+def _act(asked: ActionRequest, execution_id: int, *, json: bool, where: TargetFlags) -> None:
     answer = run_async(_acted(where, execution_id, asked))
     if json:
         print_json(answer)
@@ -166,7 +166,7 @@ def _act(asked: OperatorAction, execution_id: int, *, json: bool, where: TargetF
         say("\n  ".join(_lines(answer, where)))
 
 
-async def _acted(where: TargetFlags, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+async def _acted(where: TargetFlags, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.act(execution_id, asked)
 

@@ -16,7 +16,7 @@ from tenax.cli.render.fleet_words import (
     COLUMN_NAMES,
     counted,
     fleet_event_words,
-    share,
+    percentage,
     short_duration,
     state_words,
 )
@@ -135,7 +135,7 @@ def _value(column: str, value: Any) -> str:
         case float() | int() if column == "heartbeat_age":
             return format_duration(round(value, 1))
         case float() | int() if column == "failure_rate":
-            return share(value)
+            return percentage(value)
         case float() | int():
             return f"{value:,g}"
         case _:
