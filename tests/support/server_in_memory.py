@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.health import HealthTerms
+from tenax.model.fleet.health import HealthTerms
 from tenax.model.wire import (
     Assignment,
     Heartbeat,

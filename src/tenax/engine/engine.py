@@ -25,8 +25,8 @@ from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
 from tenax.engine.views import executions as views
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.fleet_views import LimitAnswer, Queue, Worker, WorkerInFull
-from tenax.model.health import WorkerState
+from tenax.model.fleet.health import WorkerState
+from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,

@@ -31,20 +31,17 @@ from tenax.server.api import (
     bulk,
     callbacks,
     dead_letters,
-    docs,
     executions,
     filters,
     fleet,
-    health,
-    metrics,
     steps,
-    tokens,
-    verify,
     workers,
     workflows,
 )
+from tenax.server.api.admin import docs, health, tokens, verify
 from tenax.server.auth import Authenticator
 from tenax.server.long_poll import LongPolls
+from tenax.server.metrics import routes as metrics
 from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.protocol.bounded import BoundedProtocol
@@ -56,7 +53,7 @@ from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.database_wait import DatabaseWait
+from tenax.store.connections.database_wait import DatabaseWait
 from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")

@@ -13,8 +13,8 @@ from importlib.resources.abc import Traversable
 import asyncpg
 
 from tenax.errors import Busy, SchemaOutdated, Unreachable
+from tenax.store.connections.outages import GONE, is_connection_lost
 from tenax.store.fill_letters import fill_letters
-from tenax.store.outages import GONE, is_connection_lost
 
 _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _ADVISORY_LOCK = 0x74656E6178

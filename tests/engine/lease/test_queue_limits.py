@@ -16,7 +16,7 @@ from tenax.engine.engine import Engine
 from tenax.model.wire import Assignment, Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.tables import claims
+from tenax.store.dispatch import claims
 
 
 async def limit(hand: Hand, queue: str = "default", **limits: Any) -> None:

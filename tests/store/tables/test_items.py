@@ -11,11 +11,12 @@ from support.connections import connected
 from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.store.connect import Connection
+from tenax.store.dispatch import claims
+from tenax.store.dispatch.claims import WorkerGroup
 from tenax.store.fleet import workers
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, inbox, live_items
+from tenax.store.tables import compensations, inbox, live_items
 from tenax.store.tables import fan_outs as fans
-from tenax.store.tables.claims import WorkerGroup
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
 LEVELS = {("default", 5): 10}

@@ -16,14 +16,15 @@ from support.query_plans import Explaining, analyze, fill_executions, fill_items
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
+from tenax.store.connections.planned_pool import PLANNED_SESSION
+from tenax.store.dispatch import claims
+from tenax.store.dispatch.claims import LeaseTerms, WorkerGroup
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
-from tenax.store.planned_pool import PLANNED_SESSION
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, live_items, steps
+from tenax.store.tables import compensations, live_items, steps
 from tenax.store.tables import fan_outs as fans
-from tenax.store.tables.claims import LeaseTerms, WorkerGroup
 from tenax.store.tables.new_executions import insert_executions
 
 BATCHES = (1, 10, 100, 500)

@@ -19,9 +19,9 @@ from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
 from tenax.model.filters.parse import parse_filter
+from tenax.model.fleet.queue_limits import QueueLimits
 from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
-from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 
 

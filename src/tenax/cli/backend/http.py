@@ -12,9 +12,9 @@ from msgspec import convert
 from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.execution_views import Event, News
+from tenax.model.fleet.queue_limits import QueueLimits
 from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
-from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
 

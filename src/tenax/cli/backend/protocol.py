@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
     from tenax.engine.operate.operator_action import ActionRequest
     from tenax.model.execution_views import Event, News
+    from tenax.model.fleet.queue_limits import QueueLimits
     from tenax.model.letters.filter import LetterFilter
     from tenax.model.metrics.figures import By
-    from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
 
 T = TypeVar("T")

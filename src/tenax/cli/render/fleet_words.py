@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenax.model.durations import format_duration
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 
 Worker = Mapping[str, Any]
 Data = Mapping[str, Any]

@@ -20,7 +20,7 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.fleet_data import HealthChangedData, WorkerDrainedData
 from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealthChanged
-from tenax.model.health import SERVER_ACTOR, HealthTerms
+from tenax.model.fleet.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
     HealthTest,

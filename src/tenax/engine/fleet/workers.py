@@ -14,8 +14,8 @@ from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
-from tenax.model.fleet_views import ColumnInfo, HealthColumn, Worker, WorkerInFull
-from tenax.model.health import SERVER_ACTOR, WorkerState
+from tenax.model.fleet.health import SERVER_ACTOR, WorkerState
+from tenax.model.fleet.views import ColumnInfo, HealthColumn, Worker, WorkerInFull
 from tenax.model.names import worker_name_fault
 from tenax.model.source.findings import suggest
 from tenax.model.wire import (

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tenax.model.metrics.counts import Counts
 from tenax.store.connect import Connection
-from tenax.store.tables import roll_up
+from tenax.store.metrics import roll_up
 
 OTHER = "other"
 Label = Literal["step", "reason"]

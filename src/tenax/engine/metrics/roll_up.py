@@ -20,7 +20,7 @@ from tenax.model.metrics.counts import Counts, RetryUnderway
 from tenax.model.metrics.fold import LogCounter, items_of_retries
 from tenax.model.metrics.log_rows import LogRow, read_chunk
 from tenax.store.connect import Connection
-from tenax.store.tables import roll_up
+from tenax.store.metrics import roll_up
 
 FIRST_STEP = 16
 """Transactions that the first part of a round reads. Those of a busy server have up to some hundred rows each."""

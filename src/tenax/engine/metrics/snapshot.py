@@ -13,12 +13,12 @@ from tenax.engine.fleet.leader import Leadership
 from tenax.engine.fleet.workers import list_workers
 from tenax.engine.metrics.figures import alert_terms, figures_in
 from tenax.engine.metrics.roll_up import RollUp
-from tenax.model.fleet_views import Queue
+from tenax.model.fleet.views import Queue
 from tenax.model.metrics.alerts import evaluate
 from tenax.model.metrics.figures import Alert, Figures
 from tenax.store import service
 from tenax.store.fleet.queues import list_queues
-from tenax.store.tables import metrics
+from tenax.store.metrics import figures as metrics
 
 LEAST_AGE = 0.5  # seconds for which a snapshot is used
 PAUSE_FOR_COST = 50

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import field
 
-from tenax.model.fleet_views import Queue, Worker
-from tenax.model.views import View
+from tenax.model.fleet.views import Queue, Worker
+from tenax.model.values import View
 
 By = Literal["reason", "step", "class", "worker"]
 

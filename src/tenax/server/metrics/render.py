@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from tenax import __version__
 from tenax.engine.measures import Histogram, Measures
 from tenax.engine.metrics.snapshot import Snapshot
-from tenax.model.fleet_views import Queue
+from tenax.model.fleet.views import Queue
 from tenax.model.metrics.counts import LATENESS_BOUNDS
 from tenax.server.metrics.declared import METRICS
 from tenax.server.watchdog import Watchdog

@@ -9,8 +9,8 @@ from typing import Any
 
 from tenax.model.changes import Loss, Run
 from tenax.model.events import timestamp
-from tenax.model.fleet_views import Lease, WorkerEvent
-from tenax.model.health import Health, WorkerState
+from tenax.model.fleet.health import Health, WorkerState
+from tenax.model.fleet.views import Lease, WorkerEvent
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import Heartbeat, Registration
 from tenax.store.connect import Connection

@@ -12,6 +12,7 @@ from tenax.policy.plan import Plan
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.array_params import column, lines
 from tenax.store.connect import Connection
+from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.rows import (
     ExecutionRow,
     ExpiredItem,
@@ -21,7 +22,6 @@ from tenax.store.rows import (
     ServerItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.tables.claims import LeaseTerms
 from tenax.store.time_slices import TimeSlice
 
 _log = structlog.get_logger("tenax.service")

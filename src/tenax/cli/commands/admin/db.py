@@ -14,8 +14,8 @@ from tenax.credentials.passwords import without_password
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
 from tenax.store.connect import Database
+from tenax.store.connections.outages import using
 from tenax.store.embedded.server import EmbeddedPostgres
-from tenax.store.outages import using
 from tenax.store.transaction import transaction
 
 db = App(name="db", help="Migrate the database, or print its status or URL.")

@@ -22,7 +22,7 @@ from tenax.cli.render.fleet_words import (
 )
 from tenax.cli.render.operators.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
 from tenax.model.durations import format_duration
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 
 Worker = Mapping[str, Any]
 

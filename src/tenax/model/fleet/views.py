@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tenax.model.health import Health, WorkerState
-from tenax.model.views import IdleWorker, View
+from tenax.model.fleet.health import Health, WorkerState
+from tenax.model.values import OpenPart, View
 
 HealthColumn = Literal[
     "heartbeat_age",
@@ -18,6 +18,15 @@ HealthColumn = Literal[
 
 HealthValue = bool | int | float | str | None
 """The value of a column: a number, for `reported_status` a health, and for `recovering` a bool."""
+
+
+class IdleWorker(OpenPart):
+    """Describes a worker that is able to run an item but gets no work."""
+
+    name: str
+    state: WorkerState
+    state_actor: str | None
+    health: Health
 
 
 class Worker(View):

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import LETTER, check_id, run_async
-from tenax.cli.commands.letters.selection import DEFAULT_SELECTION, SelectionFlags
+from tenax.cli.commands.operate.letter_selection import DEFAULT_SELECTION, SelectionFlags
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
