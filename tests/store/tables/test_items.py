@@ -13,9 +13,9 @@ from support.query_plans import Explaining, analyze, fill_executions, fill_items
 from tenax.store.connect import Connection
 from tenax.store.dispatch import claims
 from tenax.store.dispatch.claims import WorkerGroup
-from tenax.store.fleet import workers
+from tenax.store.fleet import worker_health, workers
 from tenax.store.statements import sql
-from tenax.store.tables import compensations, inbox, live_items
+from tenax.store.tables import compensations, due_items, inbox, live_items
 from tenax.store.tables import fan_outs as fans
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
@@ -30,10 +30,10 @@ SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "item_action_limit": lambda tx: claims.count_running(tx, ["g1"]),
     "item_key_limit": lambda tx: claims.count_running(tx, ["g1"]),
     "item_labelled": workers.find_asked_labels,
-    "item_refused": lambda tx: live_items.find_unwanted_items(tx, 30.0),
+    "item_refused": lambda tx: due_items.find_unwanted_items(tx, 30.0),
     "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
     "item_due": lambda tx: tx.fetch(live_items.sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0),
-    "item_expiry": lambda tx: live_items.find_expired_items(tx, 10, []),
+    "item_expiry": lambda tx: due_items.find_expired_items(tx, 10, []),
     "item_without_slot": lambda tx: fans.find_free_slots(tx, 10),
     "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
     "item_execution": lambda tx: live_items.lock_open_items(tx, [7], running_too=True),
@@ -82,8 +82,8 @@ async def test_each_index_has_a_statement_that_reads_it(database_url):
 
 OF_STATES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "count_leased_items": lambda tx: tx.fetch(sql("count_leased_items"), ["default"]),
-    "load_standings": workers.load_standings,
-    "is_fleet_sound": lambda tx: workers.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
+    "load_standings": worker_health.load_standings,
+    "is_fleet_sound": lambda tx: worker_health.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
     "find_leases_of_grants": lambda tx: tx.fetch(sql("find_leases_of_grants"), [NOBODY], "w0"),
     "list_leases": lambda tx: workers.list_leases(tx, "w0", 10),
     "find_releasable_items": lambda tx: tx.fetch(sql("find_releasable_items"), 3, []),

@@ -261,7 +261,7 @@ class DatabaseBackend:
         return dict(to_builtins(job))
 
     async def has_no_workers(self) -> bool:
-        from tenax.store.fleet.workers import count_live_workers
+        from tenax.store.dispatch.able_workers import count_live_workers
 
         async with self._engine.context.transaction() as tx:
             return not await count_live_workers(tx, self._engine.context.settings.lease)

@@ -15,8 +15,8 @@ from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unse
 from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.dispatch.ready_work import ReadyWork, ready_work_among, ready_work_of
-from tenax.store.fleet import queues, workers
-from tenax.store.fleet.workers import WorkerRow
+from tenax.store.fleet import queues, worker_health
+from tenax.store.fleet.worker_health import WorkerRow
 
 NOTHING = Standing()
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
@@ -46,7 +46,7 @@ async def _judged(
     if not ready:
         return []
     lease = settings.lease
-    rows = await workers.load_workers(tx, settings.health_window, lease)
+    rows = await worker_health.load_workers(tx, settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
     lines = {

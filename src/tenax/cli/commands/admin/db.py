@@ -13,6 +13,7 @@ from tenax.cli.process.home import announce_new_database
 from tenax.credentials.passwords import without_password
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
+from tenax.store import service
 from tenax.store.connect import Database
 from tenax.store.connections.outages import using
 from tenax.store.embedded.server import EmbeddedPostgres
@@ -75,8 +76,7 @@ async def _status(settings: Settings) -> dict[str, Any]:
     async with Database.open(settings, max_size=1, check_schema=False) as database:
         async with transaction(database) as connection:
             schema = await migrations.status(connection)
-            size = await connection.fetchval("select pg_database_size(current_database())")
-            version = await connection.fetchval("show server_version")
+            size, version = await service.describe_database(connection)
         url = without_password(database.url)
     fits = not (schema.pending or schema.unknown or schema.edited)
     return {
