@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from rich.console import Console
-from support.written_events import an_event
+from support.recorded.written_events import an_event
 
 from tenax.cli.render.event_lines import EventWording, duration, events_in_order, why_held, why_not
 from tenax.cli.render.timeline import render_execution

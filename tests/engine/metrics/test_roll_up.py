@@ -10,12 +10,14 @@ from typing import Any
 import asyncpg
 import pytest
 from support.hand import Hand
-from support.naive_counts import naive_counts
-from support.random_runs import CHILD, PARENT, Night, begin_to_undo
+from support.slow_models.naive_counts import naive_counts
+from support.strategies.random_runs import CHILD, PARENT, Night, begin_to_undo
 
 from tenax.engine.metrics import roll_up as rolling
 from tenax.engine.metrics.roll_up import RollUp
 from tenax.model.metrics.counts import LATENESS_BOUNDS
+from tenax.store.metrics import log_cursor
+from tenax.store.statements import sql
 from tenax.store.transaction import transaction
 
 
@@ -232,8 +234,8 @@ async def test_a_part_reads_few_pages_of_a_long_log(hand):
     await leader.round()
     await hand.start()
     async with transaction(hand.engine.context.database) as tx:
-        cursor = await rolling.roll_up.lock_cursor(tx)
-        statement = "explain (analyze, buffers, format json) " + rolling.roll_up.sql("read_log_rows")
+        cursor = await log_cursor.lock_cursor(tx)
+        statement = "explain (analyze, buffers, format json) " + sql("read_log_rows")
         [[plan]] = await tx.fetch(statement, cursor.counted, 64, [cursor.counted - 3], cursor.floor)
     [top] = json.loads(plan)
     pages = top["Plan"]["Shared Hit Blocks"] + top["Plan"]["Shared Read Blocks"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.hand import one_postgres
 from support.laws import verify
-from support.random_runs import CHILD, PARENT, Night, without_undo
+from support.strategies.random_runs import CHILD, PARENT, Night, without_undo
 
 from tenax.engine.operate.operator_action import ActionRequest
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from support.connections import connected
-from support.query_plans import Explaining, analyze, fill_items, rows_read
+from support.statements.query_plans import Explaining, analyze, fill_items, rows_read
 
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.dispatch import claims

@@ -8,10 +8,11 @@ from typing import Any
 import asyncpg
 import pytest
 from support.connections import connected
-from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
+from support.statements.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
-from tenax.store.dispatch import claims
+from tenax.store.dispatch import able_workers, claims
 from tenax.store.dispatch.claims import WorkerGroup
 from tenax.store.fleet import worker_health, workers
 from tenax.store.statements import sql
@@ -29,10 +30,10 @@ SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "item_restricted": lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 10, 0, **RESTRICTED),
     "item_action_limit": lambda tx: claims.count_running(tx, ["g1"]),
     "item_key_limit": lambda tx: claims.count_running(tx, ["g1"]),
-    "item_labelled": workers.find_asked_labels,
+    "item_labelled": able_workers.find_asked_labels,
     "item_refused": lambda tx: due_items.find_unwanted_items(tx, 30.0),
     "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
-    "item_due": lambda tx: tx.fetch(live_items.sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0),
+    "item_due": lambda tx: tx.fetch(sql("next_wake"), [], SERVER_QUEUE, 5.0),
     "item_expiry": lambda tx: due_items.find_expired_items(tx, 10, []),
     "item_without_slot": lambda tx: fans.find_free_slots(tx, 10),
     "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
@@ -111,7 +112,7 @@ async def test_the_next_end_of_many_is_found_by_one_entry_for_each_state(databas
         )
         await analyze(connection)
         explaining = Explaining(connection)
-        await explaining.fetch(sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0)
+        await explaining.fetch(sql("next_wake"), [], SERVER_QUEUE, 5.0)
     assert rows_read(explaining.reading("item")) <= 10
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tables import code, table
-
+from generators.tables import code, table
 from tenax.server.metrics.declared import METRICS
 
 

@@ -24,7 +24,7 @@ from support.profiles import examples
 
 LONG = int(os.environ.get("TENAX_FUZZ_EXAMPLES", "0"))
 """The number of examples of each test in the long form. 0 selects the short form."""
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 

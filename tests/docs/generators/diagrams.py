@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from generate_reference import compensation_edges, state_edges
+from generators.reference import compensation_edges, state_edges
 
 INK, LINE, PAPER, ACCENT, WARN = "#1f2933", "#5f7a8a", "#eef4f6", "#0b7a75", "#b3462d"
 _FONT = "font-family='ui-monospace, Menlo, Consolas, monospace'"

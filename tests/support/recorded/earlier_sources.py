@@ -7,7 +7,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def extract(commit: str, folder: Path) -> Path:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
-from tables import code, codes, table
 
+from generators.tables import code, codes, table
 from tenax.model.events import NAMES, RESERVED
 from tenax.model.events.parts import DecisionRecord, EventData, FailureRecord
 from tenax.model.events.types import TYPES, Event

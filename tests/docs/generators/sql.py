@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 
-from ops_columns import COLUMNS
-from tables import code, table
+from generators.ops_columns import COLUMNS
+from generators.tables import code, table
 
 _COMMENT = re.compile(r"comment on (view|column|function) ops\.(.+?) is '((?:[^']|'')*)';")
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from tables import code, table
-
 import tenax
 import tenax.embed
 import tenax.testing
+from generators.tables import code, table
 
 _GROUPS = {
     "Tasks": ("task", "context", "TaskContext"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tables import code, codes, table
-
+from generators.tables import code, codes, table
 from tenax.errors import TenaxError
 from tenax.model.definition.workflow import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from support.attacks import ATTACKS, Attack, Target
+from support.attack.attacks import ATTACKS, Attack, Target
 from support.processes import Household
 from support.waiting import eventually
 from tenax.model.wire import Submission

@@ -2,7 +2,7 @@
 
     git archive bcf0f41 src tests/hand.py | tar -x -C FOLDER
     mkdir FOLDER/tests/support; mv FOLDER/tests/hand.py FOLDER/tests/support/
-    PYTHONPATH=FOLDER/src:FOLDER/tests python tests/support/version_0_1.py
+    PYTHONPATH=FOLDER/src:FOLDER/tests python tests/support/recorded/version_0_1.py
 
 The file is never made anew: it is what that version left.
 """

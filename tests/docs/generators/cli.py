@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from cyclopts import App
 from fastapi import FastAPI
-from tables import code, codes, table
 
+from generators.tables import code, codes, table
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
 from tenax.server.auth import CALLBACKS, is_allowed, is_public_path

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tables import code, table
+from generators.tables import code, table
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "architecture"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "architecture"))
 
 from sizes import Measure, Sized, measures
 
-SOURCE = Path(__file__).parents[2] / "src" / "tenax"
+SOURCE = Path(__file__).parents[3] / "src" / "tenax"
 # Measured by `python3.12 tests/architecture/sizes.py FOLDER`, on `git archive bcf0f41 src` and on the wheel of oban 0.7.0.
 RECORDED: Mapping[str, Mapping[str, Measure]] = {
     "version 0.1 (bcf0f41)": {

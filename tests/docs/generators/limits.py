@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tables import code, table
-
+from generators.tables import code, table
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
 from tenax.engine.external.server_steps import MOST_SLOW_OF_ONE

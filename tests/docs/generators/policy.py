@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_args
 
-from tables import code, codes, table
-
+from generators.tables import code, codes, table
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.exceptions import PROGRAMMING_ERRORS
 from tenax.model.attempt.outcome import (

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tables import code, codes, table
+from generators.tables import code, codes, table
 
-SOURCE = Path(__file__).parents[2] / "src" / "tenax"
+SOURCE = Path(__file__).parents[3] / "src" / "tenax"
 
 
 def rooms() -> Iterator[tuple[str, str, list[str]]]:
