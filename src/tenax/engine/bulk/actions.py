@@ -1,4 +1,4 @@
-"""The actions of bulk jobs, by name. This table is the only place that knows them."""
+"""Names the actions of bulk jobs, and applies them. Only this table knows which actions there are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenax.engine.operate.operator_action import ActionRequest
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """An action on executions. `ends` says whether they go on to an end after it, so that a canary can wait for that."""
+    """Describes an action on executions. `ends` is true if they come to an end after it, which a canary can wait for."""
 
     ends: bool = True
 

@@ -1,4 +1,4 @@
-"""Bounds the values of labels. The first values get series of their own, for ever; all others are `other`."""
+"""Bounds the values of labels. The first values get series of their own, for ever. All others are `other`."""
 
 from __future__ import annotations
 

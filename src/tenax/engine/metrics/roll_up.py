@@ -38,7 +38,7 @@ _log = structlog.get_logger("tenax.metrics")
 
 
 class Part(NamedTuple):
-    """What one transaction has counted."""
+    """Says what one transaction has counted."""
 
     rows: int
     done: bool

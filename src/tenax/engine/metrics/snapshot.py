@@ -1,4 +1,4 @@
-"""Reads the metrics of the whole database, and not more often than they are worth."""
+"""Reads the metrics of the whole database. The longer that takes, the more seldom it is done."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tenax.store.metrics import figures as metrics
 
 LEAST_AGE = 0.5  # seconds for which a snapshot is used
 PAUSE_FOR_COST = 50
-"""A snapshot is used for so many times as long as it took to read: a queue of a million items is counted rarely."""
+"""A snapshot is used for this many times the seconds that it took to read. So a queue of a million items is counted rarely."""
 
 
 class Snapshot(msgspec.Struct):

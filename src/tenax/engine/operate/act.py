@@ -70,7 +70,7 @@ async def act(
     actor: str,
     mark: BulkMark | None = None,
 ) -> ActionAnswer:
-    """Carries out an action. Raises Conflict where it is not legal, with what would be. `mark` is set in the
+    """Carries out an action. Raises Conflict if it is not legal, and names the actions that are. `mark` is set in the
     transaction of the action."""
     check_action(asked)
     if asked.action in EXECUTION_ACTIONS:
@@ -112,7 +112,7 @@ async def _act_on_execution(
 
 @dataclass(slots=True)
 class _ItemActions:
-    """One action on work items of an execution, in one transaction."""
+    """Carries out one action on work items of an execution, in one transaction."""
 
     tx: Connection
     context: EngineContext
@@ -151,7 +151,7 @@ class _ItemActions:
     # -- locks and targets
 
     async def _lock(self) -> LockedFamily:
-        """Locks the execution with its parents, and a failed one with its descendants: in the order of their ids."""
+        """Locks the execution and its parents in the order of their ids. Descendants of a failed one are locked too."""
         rows, now = await live_items.lock_executions(self.tx, await find_line(self.tx, self.execution_id))
         if now is None:
             raise no_execution(self.execution_id)
@@ -176,7 +176,7 @@ class _ItemActions:
         return [item for item in items if item.step in steps and not item.compensates]
 
     async def _start_again(self, locked: LockedFamily) -> list[ReopenRequest]:
-        """Starts the ended steps again that the action is meant for, with the family that goes on with them."""
+        """Starts the ended steps again that the action names, and opens parents and children that go on with them."""
         if self.row.failing:
             raise cannot_go_on(self.row)
         state = await locked.state(self.execution_id)
@@ -220,7 +220,7 @@ class _ItemActions:
         """Passes the items through the transition, and takes in what follows."""
         keys = {fan_out_key(item) for item in items if item.item_no is not None and not item.compensates}
         self.fan_outs = await load_fan_outs(self.tx, sorted(keys)) if keys else {}
-        word = Instruction(
+        instruction = Instruction(
             cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result
         )
         clocks: list[int] = []
@@ -231,9 +231,11 @@ class _ItemActions:
                 await time_slice.give_way()
             fan_out = None if item.compensates else self.fan_outs.get(fan_out_key(item))
             if self.asked.policy is not None:
-                word = word._replace(policy=rescheduled_policy(self.plan, item, self.asked.policy))
+                instruction = instruction._replace(
+                    policy=rescheduled_policy(self.plan, item, self.asked.policy)
+                )
             made = operate(
-                self.plan, item, word, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
+                self.plan, item, instruction, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
             )
             self._take(made, fan_out)
             clocks += [item.id] if made.restarts_clock else []

@@ -1,4 +1,4 @@
-"""An operator's action as it is asked for, and the check of what can be said without the execution."""
+"""Describes a requested action, and refuses requests that are wrong whatever the state of the execution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenax.policy.operator_actions import ACTIONS, EXECUTION_ACTIONS, NEED_REASO
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """What an operator asks for: an action on an execution, on one of its steps, or on one item of a fan-out."""
+    """Describes an action on an execution, on one of its steps, or on one item of a fan-out."""
 
     action: str
     step: str | None = None

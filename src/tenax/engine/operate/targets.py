@@ -1,4 +1,4 @@
-"""Finds what an operator's action is meant for: work items that are open, and steps that have ended and start again.
+"""Finds what an operator's action is applied to: work items that are open, and steps that have ended and start again.
 
 An action that is legal on none of them is refused, with the reason and with what would be legal.
 """
@@ -29,7 +29,7 @@ from tenax.store.rows import ExecutionRow, OperatedItem
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What an action is meant for."""
+    """Names what an action is applied to."""
 
     items: list[OperatedItem] = field(default_factory=list)
     """Open work items."""

@@ -11,7 +11,7 @@ from tenax.model.execution_views import Execution
 
 
 class Failed(NamedTuple):
-    """The cause of a failure in words, and what a person can do about it."""
+    """Holds the cause of a failure in words, and what a person can do about it."""
 
     cause: str
     remedies: list[Remedy]

@@ -15,7 +15,7 @@ from tenax.policy.dispatch.why_unserved import LiveWorker, Want, why_unserved
 
 
 class ReadyKind(NamedTuple):
-    """Ready items of a queue that ask for the same."""
+    """Counts ready items of a queue that ask for the same runtime and labels."""
 
     queue: str
     runtime: str

@@ -1,4 +1,4 @@
-"""Dead letters over HTTP: look at them, redrive and discard them."""
+"""Shows dead letters over HTTP, redrives and discards them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def group_letters(
 ) -> Response:
     """Groups dead letters by their cause.
 
-    The groups are those of the fingerprint, and the largest comes first.
+    Letters with the same fingerprint are one group. The largest comes first.
     """
     return answer_view(await engine(request).letters.groups(wanted, limit=limit))
 
@@ -103,7 +103,7 @@ async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=L
 async def redrive(request: Request) -> Response:
     """Starts the items of dead letters again.
 
-    It starts all of them, or none if one cannot be started.
+    If one of them cannot be started, none is.
     """
     body = await read_body(request, bodies.REDRIVE)
     return answer_view(

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, alerts, and statistics of retries."""
+"""Serves metrics for Prometheus, alerts, and statistics of retries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def stats(
     since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 2h")] = None,
     until: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
 ) -> Response:
-    """Returns what retries came to.
+    """Returns how retries ended.
 
     It says for each failure that was retried how often each attempt succeeded, and what it cost in time. Without times,
     it covers the last day.

@@ -13,7 +13,7 @@ from tenax.store.statements import sql
 
 
 class Cursor(NamedTuple):
-    """How far the log is counted: all transactions before `counted`, except the `open` ones."""
+    """Says how far the log is counted: all transactions before `counted`, except the `open` ones."""
 
     counted: int
     open: Sequence[int]
@@ -24,7 +24,7 @@ class Cursor(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """New rows of the log, as JSON in chunks, and the cursor after them."""
+    """Holds new rows of the log, as JSON in chunks, and the cursor after them."""
 
     chunks: Sequence[str]
     counted: int

@@ -1,4 +1,4 @@
-"""Bulk jobs: their rows, the executions that they act on, and how far they are."""
+"""Reads and writes bulk jobs: their rows, the executions that they act on, and how far they are."""
 
 from __future__ import annotations
 
