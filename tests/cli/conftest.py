@@ -1,4 +1,4 @@
-"""The command `tenax` as a process (`tests/support/forked_commands.py`), in a folder and with a home of its own."""
+"""The command `tenax` as a process (`tests/support/serve/forked_commands.py`), in a folder and with a home of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
-from support.forked_commands import Ended, shared_commands
+from support.serve.forked_commands import Ended, shared_commands
 
 from tenax.server.app import serve
 from tenax.settings import Settings

@@ -28,7 +28,7 @@ import structlog
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from scenarios import scenarios
 from stage import stage_on
-from support.earlier_sources import extract
+from support.recorded.earlier_sources import extract
 from test_differential import assert_equal
 
 from tenax.store.embedded.server import EmbeddedPostgres

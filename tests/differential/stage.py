@@ -22,7 +22,7 @@ from msgspec import to_builtins
 from tenax.engine.engine import Engine
 
 with contextlib.suppress(ImportError):  # an earlier engine has no actions
-    from tenax.engine.operate.operator_action import OperatorAction
+    from tenax.engine.operate.operator_action import ActionRequest
 from tenax.engine.graph import fan_out
 from tenax.errors import TenaxError
 from tenax.model import wire
@@ -262,7 +262,7 @@ class _Play:
         is_open = (await self.engine.get(id_)).status in ("running", "paused")
         if hasattr(self.engine, "act"):
             retry = (
-                self.engine.act(id_, OperatorAction("retry"), actor="test")
+                self.engine.act(id_, ActionRequest("retry"), actor="test")
                 if is_open
                 else self.engine.run_anew(id_, actor="test")
             )

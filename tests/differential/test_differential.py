@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from scenarios import scenarios
 from stage import Stage, stage_on
-from support.declared_events import log_faults
 from support.profiles import examples
+from support.recorded.declared_events import log_faults
 
 from tenax.store.transaction import transaction
 

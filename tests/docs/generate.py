@@ -10,36 +10,35 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `generate_*`, beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # for `generators`, beside this file
 
-import dashboard
-import diagrams
-import generate_cli
-import generate_events
-import generate_limits
-import generate_metrics
-import generate_policy
-import generate_python
-import generate_reference
-import generate_rooms
-import generate_sizes
-import generate_sql
+from generators import cli as cli_tables
+from generators import dashboard, diagrams
+from generators import events as events_tables
+from generators import limits as limits_tables
+from generators import metrics as metrics_tables
+from generators import policy as policy_tables
+from generators import python as python_tables
+from generators import reference as reference_tables
+from generators import rooms as rooms_tables
+from generators import sizes as sizes_tables
+from generators import sql as sql_tables
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs/images"
 DASHBOARD = ROOT / "src/tenax/monitoring/dashboard.json"
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCKS: Mapping[str, Callable[[], str]] = {
-    **generate_policy.BLOCKS,
-    **generate_events.BLOCKS,
-    **generate_reference.BLOCKS,
-    **generate_cli.BLOCKS,
-    **generate_limits.BLOCKS,
-    **generate_metrics.BLOCKS,
-    **generate_rooms.BLOCKS,
-    **generate_python.BLOCKS,
-    **generate_sizes.BLOCKS,
-    **generate_sql.BLOCKS,
+    **policy_tables.BLOCKS,
+    **events_tables.BLOCKS,
+    **reference_tables.BLOCKS,
+    **cli_tables.BLOCKS,
+    **limits_tables.BLOCKS,
+    **metrics_tables.BLOCKS,
+    **rooms_tables.BLOCKS,
+    **python_tables.BLOCKS,
+    **sizes_tables.BLOCKS,
+    **sql_tables.BLOCKS,
 }
 
 

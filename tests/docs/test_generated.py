@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import dashboard
-import diagrams
 import generate
-import generate_limits
 import pytest
+from generators import dashboard, diagrams
+from generators import limits as limits_tables
 
 import tenax
 from tenax.model.attempt.reasons import is_known_reason
@@ -46,7 +45,7 @@ def test_an_old_block_is_noticed() -> None:
 
 
 def test_every_setting_that_is_a_limit_stands_in_the_table_of_limits() -> None:
-    limits = set(generate_limits.settings_that_are_limits())
+    limits = set(limits_tables.settings_that_are_limits())
     assert {
         "max_body",
         "head_timeout",
@@ -55,11 +54,11 @@ def test_every_setting_that_is_a_limit_stands_in_the_table_of_limits() -> None:
         "expression_work",
         "aside_memory",
     } <= limits
-    assert limits - generate_limits.settings_in_table() == set()
+    assert limits - limits_tables.settings_in_table() == set()
 
 
 def test_the_table_of_limits_shows_the_defaults_of_the_settings() -> None:
-    shown = generate_limits.limits()
+    shown = limits_tables.limits()
     assert "| body | 16MB | `max_body` |" in shown
     assert "| 2,000,000, and 1,000 for each item | `expression_work` |" in shown
     assert "| levels of a result | 500 | fixed |" in shown

@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 import pytest
 from generate import ROOT
-from generate_sql import comments
-from ops_columns import COLUMNS
+from generators.ops_columns import COLUMNS
+from generators.sql import comments
 from support.connections import connected
 
 BLOCKS = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/sql.md").read_text("utf-8"), re.DOTALL)

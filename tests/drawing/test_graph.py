@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.drawing.graph import COLOURS, UNKNOWN, draw_mermaid, draw_svg, draw_text, drawing_of
+from tenax.drawing.colours import COLOURS, UNKNOWN
+from tenax.drawing.graph import draw_mermaid, draw_text, drawing_of
+from tenax.drawing.svg import draw_svg
 from tenax.model.definition.workflow import OnFailure, Step, Workflow
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chaos import Chaos, Feeders, until_all_ended
+from support.attack.chaos import Chaos, Feeders, until_all_ended
 from support.profiles import is_full
 
 SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS") or (15 if is_full() else 8))

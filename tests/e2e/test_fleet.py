@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.attack.several_servers import BATCH, Crew, Process
 from support.profiles import is_full
-from support.several_servers import BATCH, Crew, Process
 from support.waiting import eventually
 
 LEASE = 3.0

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.attacks import ATTACKS, Attack
-from support.loop_holds import LIMIT, MARGIN
+from support.attack.attacks import ATTACKS, Attack
+from support.attack.loop_holds import LIMIT, MARGIN
+from support.attack.siege import Cost, Siege, percentile, table
 from support.profiles import is_full
-from support.siege import Cost, Siege, percentile, table
 
 SECONDS = float(os.environ.get("TENAX_SIEGE_SECONDS") or (5 if is_full() else 2))
 MOST_MEMORY = 400.0

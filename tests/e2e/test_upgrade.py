@@ -15,8 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
-from support.earlier_sources import extract
 from support.processes import Household, free_port
+from support.recorded.earlier_sources import extract
 from support.waiting import eventually
 
 from tenax.model.wire import Submission

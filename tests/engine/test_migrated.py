@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from support.connections import connected
 from support.hand import Hand, hand_on
-from support.version_0_1 import FILE
+from support.recorded.version_0_1 import FILE
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Report

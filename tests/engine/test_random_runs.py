@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from support.hand import Hand
-from support.random_runs import CHILD, PARENT, Night, begin_to_undo
-from support.replay import STATUS, attempts_of, check_decisions, kind_of, plan_of
+from support.recorded.replay import STATUS, attempts_of, check_decisions, kind_of, plan_of
+from support.strategies.random_runs import CHILD, PARENT, Night, begin_to_undo
 
 from tenax.model.views import ExecutionSummary
 from tenax.policy.plan import Plan

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pytest
 from support.hand import Hand
-from support.replay import STATUS, attempts_of, check_decisions, plan_of
+from support.recorded.replay import STATUS, attempts_of, check_decisions, plan_of
 
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from support.served import Served, start_server
+from support.serve.served import Served, start_server
 
 from tenax.settings import Settings
 from tenax.store.connect import connect

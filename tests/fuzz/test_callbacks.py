@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from hypothesis import given, note
 from hypothesis import strategies as st
-from support.hostile_strategies import (
+from support.strategies.hostile_strategies import (
     DEEP,
     JSON,
     JSON_PIECES,

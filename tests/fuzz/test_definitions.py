@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.hostile_strategies import THROUGH_A_SERVER, fuzzed, no_hang, workflow_texts
+from support.strategies.hostile_strategies import THROUGH_A_SERVER, fuzzed, no_hang, workflow_texts
 
 from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition

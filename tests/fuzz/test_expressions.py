@@ -12,7 +12,14 @@ from typing import Any, Self
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.hostile_strategies import ODD_TEXTS, STORABLE, assert_brief, broken_texts, fuzzed, no_hang
+from support.strategies.hostile_strategies import (
+    ODD_TEXTS,
+    STORABLE,
+    assert_brief,
+    broken_texts,
+    fuzzed,
+    no_hang,
+)
 
 from tenax.model.json_text import json_fault
 from tenax.policy.expressions import conditions

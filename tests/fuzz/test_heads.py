@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from hypothesis import given, note
 from hypothesis import strategies as st
-from support.hostile_strategies import THROUGH_A_SERVER, fuzzed
+from support.strategies.hostile_strategies import THROUGH_A_SERVER, fuzzed
 
 INNER = b"GET /v1/smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n"
 """A request that an attacker would like to have answered as a separate one."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.hostile_strategies import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
+from support.strategies.hostile_strategies import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
 
 from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition, InvalidInput

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
-from support.hostile_strategies import (
+from support.strategies.hostile_strategies import (
     JSON_PIECES,
     ODD_VALUES,
     THROUGH_A_SERVER,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.hostile_strategies import (
+from support.strategies.hostile_strategies import (
     JSON,
     ODD_NUMBERS,
     ODD_TEXTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.one_transition import BUSY, GONE, GOOD, RETRY, TWICE, UNDO, fan_out, item, made, plan_of
+from support.recorded.one_transition import BUSY, GONE, GOOD, RETRY, TWICE, UNDO, fan_out, item, made, plan_of
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.changes import Loss

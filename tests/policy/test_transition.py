@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.one_transition import (
+from support.recorded.one_transition import (
     BUSY,
     GONE,
     GOOD,

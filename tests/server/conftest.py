@@ -1,4 +1,4 @@
-"""Real servers (`tests/support/served.py`) for the tests of this folder."""
+"""Real servers (`tests/support/serve/served.py`) for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.served import Served, start_server
+from support.serve.served import Served, start_server
 
 from tenax.settings import Settings
 

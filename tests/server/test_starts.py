@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from support.lossy_proxy import LossyProxy
+from support.attack.lossy_proxy import LossyProxy
 from support.processes import Household, free_port
 from support.profiles import is_full
 from support.waiting import eventually

@@ -10,7 +10,7 @@ import pytest
 
 from tenax.errors import Unreachable, UsageError
 from tenax.model.durations import parse_duration
-from tenax.model.health import HealthTerms
+from tenax.model.fleet.health import HealthTerms
 from tenax.settings import Settings, load_settings
 from tenax.settings.checks import mistyped_variables
 from tenax.settings.docs import describe_settings

@@ -20,9 +20,9 @@ from tenax.errors import SchemaOutdated, TenaxError, Unreachable, UsageError
 from tenax.settings import Settings
 from tenax.store import connect
 from tenax.store.connect import Database, open_pool
+from tenax.store.connections.outages import GONE
 from tenax.store.embedded.postmaster import postmaster_of, processes_of, wait_for_end
 from tenax.store.migrate import status
-from tenax.store.outages import GONE
 
 
 async def refused(url: str) -> TenaxError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.loop_holds import free_loop
+from support.attack.loop_holds import free_loop
 
 from tenax.model.json_text import decode
 from tenax.store import large_values

@@ -13,7 +13,7 @@ from support.connections import connected
 from tenax.errors import Unreachable
 from tenax.settings import Settings
 from tenax.store.connect import GONE, Connection, Database, connect
-from tenax.store.planned_pool import PlannedPool
+from tenax.store.connections.planned_pool import PlannedPool
 from tenax.store.transaction import session
 
 MOST = 2

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from support.declared_events import log_faults
+from support.recorded.declared_events import log_faults
 from tenax.store.embedded.binaries import Installation
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
 from tenax.engine.graph.fan_out import fill_slots
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.views import ActionAnswer
 from tenax.model.wire import (
@@ -96,7 +96,7 @@ class Hand:
 
     async def act(self, execution_id: int, action: str, **more: Any) -> ActionAnswer:
         """Carries out an operator's action."""
-        asked = OperatorAction(action, **{"has_result": "result" in more, **more})
+        asked = ActionRequest(action, **{"has_result": "result" in more, **more})
         return await self.engine.act(execution_id, asked, actor="ann")
 
     async def retry(self, execution_id: int, **more: Any) -> ActionAnswer:

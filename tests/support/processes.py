@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import asyncpg
 
-from support.forked_commands import shared_commands
+from support.serve.forked_commands import shared_commands
 from support.waiting import eventually
 from tenax.credentials.token_file import read_token
 from tenax.errors import TenaxError

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from support.server_in_memory import Gate
+from support.serve.server_in_memory import Gate
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment

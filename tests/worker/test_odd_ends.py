@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 import pytest
-from support.server_in_memory import Server, work
+from support.serve.server_in_memory import Server, work
 
 from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Held

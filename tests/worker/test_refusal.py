@@ -7,9 +7,9 @@ import threading
 import time
 
 import pytest
-from support.server_in_memory import Server, work
+from support.serve.server_in_memory import Server, work
 
-from tenax.model.health import HealthTerms
+from tenax.model.fleet.health import HealthTerms
 from tenax.model.wire import HeartbeatAnswer, Held
 from tenax.worker import worker as loop
 

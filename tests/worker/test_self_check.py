@@ -17,7 +17,7 @@ from tenax.model.attempt import blame
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.exceptions import CONNECTION_ERRORS, PROGRAMMING_ERRORS
 from tenax.model.attempt.outcome import Facts, Outcome
-from tenax.model.health import HealthTerms
+from tenax.model.fleet.health import HealthTerms
 from tenax.model.times import parse_time
 from tenax.model.wire import Assignment
 from tenax.policy import transition

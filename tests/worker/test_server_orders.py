@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from support.server_in_memory import PATIENCE, Server, work
+from support.serve.server_in_memory import PATIENCE, Server, work
 
 from tenax.errors import Conflict, Unreachable
 from tenax.model.wire import HeartbeatAnswer

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from support.server_in_memory import PATIENCE, assignment
+from support.serve.server_in_memory import PATIENCE, assignment
 
 from tenax.worker.attempt import RunningAttempt
 from tenax.worker.task_pool import SLICE_SECONDS, TaskPool

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from support.server_in_memory import PATIENCE, Server, work
+from support.serve.server_in_memory import PATIENCE, Server, work
 
 from tenax.errors import TooLarge, Unauthorized, Unreachable
 from tenax.model.wire import PROTOCOL, Held, Registration

@@ -61,25 +61,25 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     (
         "pause",
-        "executions.control:pause",
+        "operate.control:pause",
         _EXECUTIONS,
         "Pause an execution: it starts no more work until it is resumed.",
     ),
-    ("resume", "executions.control:resume", _EXECUTIONS, "Resume a paused execution."),
-    ("cancel", "executions.control:cancel", _EXECUTIONS, "End an execution."),
+    ("resume", "operate.control:resume", _EXECUTIONS, "Resume a paused execution."),
+    ("cancel", "operate.control:cancel", _EXECUTIONS, "End an execution."),
     (
         "retry",
-        "executions.actions:retry",
+        "operate.actions:retry",
         _EXECUTIONS,
         "Run waiting retries now, or a failed execution again.",
     ),
-    ("reset", "executions.actions:reset", _EXECUTIONS, "Count attempts from 0 again."),
-    ("resolve", "executions.actions:resolve", _EXECUTIONS, "Mark a step as done by hand."),
-    ("complete", "executions.actions:complete", _EXECUTIONS, "Complete a step with a result."),
-    ("fail", "executions.actions:fail", _EXECUTIONS, "Fail a step without a retry."),
+    ("reset", "operate.actions:reset", _EXECUTIONS, "Count attempts from 0 again."),
+    ("resolve", "operate.actions:resolve", _EXECUTIONS, "Mark a step as done by hand."),
+    ("complete", "operate.actions:complete", _EXECUTIONS, "Complete a step with a result."),
+    ("fail", "operate.actions:fail", _EXECUTIONS, "Fail a step without a retry."),
     (
         "reschedule",
-        "executions.actions:reschedule",
+        "operate.actions:reschedule",
         _EXECUTIONS,
         "Give waiting retries another policy.",
     ),
@@ -132,19 +132,19 @@ for _name, _where, _group, _help in _COMMANDS:
     app.command(f"tenax.cli.commands.{_where}", name=_name, group=_group, help=_help)
 # Each of the groups below is an App with subcommands.
 app.command(
-    "tenax.cli.commands.letters.dead_letters:dead_letters",
+    "tenax.cli.commands.operate.dead_letters:dead_letters",
     name="dead-letters",
     group=_EXECUTIONS,
     help="List work that has failed for good, or show, redrive or discard it.",
 )
 app.command(
-    "tenax.cli.commands.executions.filters:filters",
+    "tenax.cli.commands.operate.filters:filters",
     name="filters",
     group=_EXECUTIONS,
     help="List the saved filters, or save or remove one.",
 )
 app.command(
-    "tenax.cli.commands.executions.bulk:bulk",
+    "tenax.cli.commands.operate.bulk:bulk",
     name="bulk",
     group=_EXECUTIONS,
     help="Act on all executions that a filter selects, or look after such jobs.",

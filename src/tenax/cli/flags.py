@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from tenax.credentials.passwords import without_password
 from tenax.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,17 +97,12 @@ def worker_command(where: TargetFlags, *words: object) -> str:
 
 
 def _command(words: Iterable[object], **given: str | None) -> str:
-    """Returns a command with the given flags. Settings of the environment or a file apply to the next command too."""
+    """Returns a command with the given flags, without passwords: the database refuses a pasted command then. Settings of
+    the environment or a file apply to the next command too."""
     flags = [
-        part for name, value in given.items() if value for part in (f"--{name}", _without_password(value))
+        part for name, value in given.items() if value for part in (f"--{name}", without_password(value))
     ]
     return shlex.join(["tenax", *map(str, words), *flags])
-
-
-def _without_password(value: str) -> str:
-    """Hides the password of a URL, since output may be kept in a log. A command pasted without it is refused by the database."""
-    hidden = re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", value)
-    return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
 
 
 DEFAULT_TARGET = TargetFlags()

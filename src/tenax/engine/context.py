@@ -26,8 +26,8 @@ from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.store.connect import Connection, Database
+from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.tables import plans
-from tenax.store.tables.claims import LeaseTerms
 from tenax.store.tables.steps import ResultCache
 from tenax.store.transaction import session, snapshot, transaction
 

@@ -1,4 +1,4 @@
-"""The operations on dead letters, as the engine offers them."""
+"""Offers the operations on dead letters."""
 
 from __future__ import annotations
 

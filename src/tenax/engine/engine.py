@@ -16,7 +16,7 @@ from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.operate.act import act
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
@@ -25,8 +25,8 @@ from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
 from tenax.engine.views import executions as views
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.fleet_views import LimitAnswer, Queue, Worker, WorkerInFull
-from tenax.model.health import WorkerState
+from tenax.model.fleet.health import WorkerState
+from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
@@ -163,7 +163,7 @@ class Engine(EngineReads):
     async def resume(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
         return await family.resume(self.context, execution_id, actor=actor, reason=reason)
 
-    async def act(self, execution_id: int, asked: OperatorAction, *, actor: str) -> ActionAnswer:
+    async def act(self, execution_id: int, asked: ActionRequest, *, actor: str) -> ActionAnswer:
         """Carries out an operator's action on an execution, a step or a work item."""
         return await act(self.context, execution_id, asked, actor=actor)
 

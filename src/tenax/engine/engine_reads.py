@@ -19,7 +19,7 @@ from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Ver
 
 
 class EngineReads:
-    """The reading side of an engine. It writes nothing."""
+    """Has the methods of an engine that read. It writes nothing."""
 
     context: EngineContext
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tenax.model.views import View
+from tenax.model.values import View
 
 DoorName = Literal[
     "pause",

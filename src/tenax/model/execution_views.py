@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenax.model.views import Compensation, ExecutionStatus, Limited, OpenPart, Unserved, View
+from tenax.model.values import OpenPart, View
+from tenax.model.views import Compensation, ExecutionStatus, Limited, Unserved
 
 
 class Parent(View):

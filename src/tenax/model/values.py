@@ -1,4 +1,4 @@
-"""Defines the base of typed values: frozen msgspec structs whose fields are given by name."""
+"""Defines the bases of typed values: frozen msgspec structs whose fields are given by name."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ class _ValueMeta(msgspec.StructMeta):
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, metaclass=_ValueMeta, frozen=True):
     """Is an immutable value."""
+
+
+class View(Value):
+    """Is a view or a part of one. All of its fields are always present."""
+
+
+class OpenPart(Value):
+    """Is a part of a view that the API describes as an open object: fields may be absent, and later versions may add fields."""

@@ -9,22 +9,14 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from tenax.model.health import Health, WorkerState
-from tenax.model.values import Value
+from tenax.model.fleet.views import IdleWorker
+from tenax.model.values import OpenPart, View
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
 Compensation = Literal["running", "completed", "failed", "cancelled"]
 ItemStatus = Literal[
     "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
 ]
-
-
-class View(Value):
-    """Is a view or a part of one. All of its fields are always present."""
-
-
-class OpenPart(Value):
-    """Is a part of a view that the API describes as an open object: fields may be absent, and later versions may add fields."""
 
 
 class Awaited(OpenPart):
@@ -37,15 +29,6 @@ class Awaited(OpenPart):
     until: str | UnsetType | None = UNSET
     """The end of a sleep. Other waits have `deadline_at`."""
     deadline_at: str | UnsetType | None = UNSET
-
-
-class IdleWorker(OpenPart):
-    """Describes a worker that is able to run an item but gets no work."""
-
-    name: str
-    state: WorkerState
-    state_actor: str | None
-    health: Health
 
 
 class Unserved(OpenPart):

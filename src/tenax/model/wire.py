@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
+from tenax.model.fleet.health import Health, HealthReport, HealthTerms, WorkerState
 from tenax.model.wire_types import (
     Attempt,
     Files,

@@ -13,7 +13,7 @@ from typing import Any
 
 from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.parse.overrides import read_override
-from tenax.model.parse.parse import Draft, Limits, draft_workflow
+from tenax.model.parse.parse import DefinitionLimits, Draft, draft_workflow
 from tenax.model.policy import Patch, Policy
 from tenax.model.source.findings import Findings, Path
 from tenax.policy.expressions.compiler import ExpressionError, compile_expression
@@ -37,7 +37,7 @@ MOST_EXPRESSIONS = 50_000
 
 MOST_EXPRESSIONS_OF_STEP = 2_000
 """The most expressions in one step. They are compiled together whenever its plan is loaded."""
-_DEFAULT_LIMITS = Limits()
+_DEFAULT_LIMITS = DefinitionLimits()
 
 
 def load_workflow(
@@ -45,7 +45,7 @@ def load_workflow(
     *,
     filename: str | None = None,
     server_retry: Patch | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
+    limits: DefinitionLimits = _DEFAULT_LIMITS,
 ) -> Workflow:
     """Loads a definition and checks it as a whole. Raises InvalidDefinition with every finding of the file."""
     draft = draft_workflow(text, filename=filename, limits=limits)

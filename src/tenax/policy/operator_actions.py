@@ -1,4 +1,4 @@
-"""The one table of what operators may do: which action is legal in which state. Everything that refuses asks it."""
+"""Says which action of an operator is legal in which state. All refusals follow these tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transition of a work item by an operator's word: its input is the item and the word, and its result is everything
+"""Makes the transition of a work item that an operator acts on. Its input is the item and the instruction, and its result is everything
 that follows for the item.
 
 The function is pure, as `policy.transition` is, and gives the same value. The graph goes on from either in the same way.
@@ -49,8 +49,8 @@ from tenax.policy.transitions import check
 FAILED_BY_OPERATOR = "failed_by_operator"
 
 
-class Word(NamedTuple):
-    """What an operator said about a work item."""
+class Instruction(NamedTuple):
+    """Says what an operator wants of a work item."""
 
     action: ItemAction
     actor: str
@@ -61,7 +61,7 @@ class Word(NamedTuple):
     """The policy that `reschedule` gives."""
 
 
-class WaitingItem(Item, Protocol):
+class DueItem(Item, Protocol):
     """A work item, with the time at which it is due."""
 
     @property
@@ -71,9 +71,9 @@ class WaitingItem(Item, Protocol):
 
 
 class OperatorTransition(Consequences, kw_only=True, gc=False):
-    """The consequences of an operator's word."""
+    """Holds the consequences of an operator's instruction."""
 
-    operated: WaitingItem
+    operated: DueItem
     restarts_clock: bool = False
     """The time of the item's `give_up_after` starts anew."""
     policy: Policy | None = None
@@ -82,30 +82,30 @@ class OperatorTransition(Consequences, kw_only=True, gc=False):
 
 def operate(
     plan: Plan,
-    item: WaitingItem,
-    word: Word,
+    item: DueItem,
+    instruction: Instruction,
     *,
     fan_out: FanOutCounters | None,
     now: datetime,
     roll: float,
 ) -> OperatorTransition:
-    """Returns everything that follows for an item from an operator's word, which must be legal in its state."""
-    assert item.state in ON_ITEM[word.action], f"{word.action} of an item that is {item.state}"
+    """Returns everything that follows for an item from an instruction, which must be legal in its state."""
+    assert item.state in ON_ITEM[instruction.action], f"{instruction.action} of an item that is {item.state}"
     made = OperatorTransition(item, [], operated=item)
     action = action_of(plan, item.step, compensates=item.compensates, policy=item.policy)
-    match word.action:
+    match instruction.action:
         case "retry":
-            _go_on(made, action, word, item, at=now)
+            _go_on(made, action, instruction, item, at=now)
         case "reset":
-            _reset(made, action, word, item, now)
+            _reset(made, action, instruction, item, now)
         case "reschedule":
-            _reschedule(made, action, word, item, now, roll)
+            _reschedule(made, action, instruction, item, now, roll)
         case "resolve" | "complete":
-            _succeed(made, plan, fan_out, word)
+            _succeed(made, plan, fan_out, instruction)
         case "fail":
-            _fail(made, plan, fan_out, word)
+            _fail(made, plan, fan_out, instruction)
         case _:
-            assert_never(word.action)
+            assert_never(instruction.action)
     return made
 
 
@@ -113,7 +113,7 @@ def operate(
 
 
 def _go_on(
-    made: OperatorTransition, action: PlannedAction, word: Word, item: WaitingItem, *,
+    made: OperatorTransition, action: PlannedAction, instruction: Instruction, item: DueItem, *,
     at: datetime, ledger: Ledger | None = None, **more: Any,
 ) -> None:  # fmt: skip
     """Plans the next attempt for this time. An item that is held is released."""
@@ -121,13 +121,13 @@ def _go_on(
     compensation = True if item.compensates else UNSET
     if item.state == "held":
         released = ReleasedRetryData(
-            available_at=at, actor=word.actor, reason=word.reason, compensation=compensation
+            available_at=at, actor=instruction.actor, reason=instruction.reason, compensation=compensation
         )
         made.events.append(item_event(RetryReleased, item, released, attempt=item.attempt))
         made.letter = letter_moved(place_of(item), "redriven")
     moved = RescheduledData(
         available_at=at,
-        actor=word.actor,
+        actor=instruction.actor,
         compensation=compensation,
         ledger=UNSET if ledger is None else ledger,
         **more,
@@ -143,23 +143,28 @@ def _go_on(
 
 
 def _reset(
-    made: OperatorTransition, action: PlannedAction, word: Word, item: WaitingItem, now: datetime
+    made: OperatorTransition, action: PlannedAction, instruction: Instruction, item: DueItem, now: datetime
 ) -> None:
     """Counts nothing any more. A retry stays due when it was; an item that is held is released."""
     at = now if item.state == "held" else max(item.available_at, now)
     ledger = reset_ledger(read_ledger(item.ledger, 0.0), reopens=False)
-    _go_on(made, action, word, item, at=at, ledger=ledger, reset=True)
+    _go_on(made, action, instruction, item, at=at, ledger=ledger, reset=True)
     made.restarts_clock = True
 
 
 def _reschedule(
-    made: OperatorTransition, action: PlannedAction, word: Word, item: WaitingItem, now: datetime, roll: float
+    made: OperatorTransition,
+    action: PlannedAction,
+    instruction: Instruction,
+    item: DueItem,
+    now: datetime,
+    roll: float,
 ) -> None:
     """Computes the due time anew by another policy, from the place on its curve that the item has reached."""
-    assert word.policy is not None
+    assert instruction.policy is not None
     ledger = read_ledger(item.ledger, 0.0)
     parts = plan_delay(
-        word.policy,
+        instruction.policy,
         n=max(ledger.counted, 1),
         previous=ledger.previous_delay,
         roll=roll,
@@ -167,8 +172,8 @@ def _reschedule(
         after=None,
     )
     at = now + timedelta(seconds=parts.delay)
-    _go_on(made, action, word, item, at=at, policy=word.policy.as_dict())
-    made.policy = word.policy
+    _go_on(made, action, instruction, item, at=at, policy=instruction.policy.as_dict())
+    made.policy = instruction.policy
 
 
 def too_little(policy: Policy, ledger: Ledger) -> str | None:
@@ -185,27 +190,31 @@ def too_little(policy: Policy, ledger: Ledger) -> str | None:
 # -- items that end
 
 
-def _succeed(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, word: Word) -> None:
+def _succeed(
+    made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, instruction: Instruction
+) -> None:
     """Ends the item as done. Without a result its dependents see null."""
     item = made.item
     check("item", item.state, "succeeded")
-    end = _end(made, word)
+    end = _end(made, instruction)
     if fan_out is not None:
-        done = ItemCompletedData(attempts=item.attempt, result=word.result, operator=end)
+        done = ItemCompletedData(attempts=item.attempt, result=instruction.result, operator=end)
         made.events.append(item_event(ItemCompleted, item, done))
-        made.item_result = item_result(plan, item, word.result, None)
+        made.item_result = item_result(plan, item, instruction.result, None)
         return
     check("step", STEP_OF[item.state], "completed")
-    data = StepCompletedData(attempts=item.attempt, result=word.result, operator=end)
+    data = StepCompletedData(attempts=item.attempt, result=instruction.result, operator=end)
     made.events.append(item_event(StepCompleted, item, data))
-    made.ended_step = StepRow(item.execution_id, item.step, "completed", 0, item.attempt, word.result)
+    made.ended_step = StepRow(item.execution_id, item.step, "completed", 0, item.attempt, instruction.result)
 
 
-def _fail(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, word: Word) -> None:
+def _fail(
+    made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, instruction: Instruction
+) -> None:
     """Ends the item as failed. Its policy is not asked, and its step's `on_failure` applies."""
     item = made.item
     check("item", item.state, "failed")
-    failure = Failure("logical", FAILED_BY_OPERATOR, f"{word.actor} failed it: {word.reason}")
+    failure = Failure("logical", FAILED_BY_OPERATOR, f"{instruction.actor} failed it: {instruction.reason}")
     common: Mapping[str, Any] = {
         "attempts": read_ledger(item.ledger, 0.0).counted,
         "attempt": item.attempt,
@@ -214,7 +223,7 @@ def _fail(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, 
         "reason": failure.message,
         "failure": failure.as_dict(),
         "item_id": item.id if item.attempt else UNSET,
-        "operator": _end(made, word),
+        "operator": _end(made, instruction),
     }
     failed = brief(failure, item.attempt)
     if fan_out is not None:
@@ -230,11 +239,11 @@ def _fail(made: OperatorTransition, plan: Plan, fan_out: FanOutCounters | None, 
     made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
 
 
-def _end(made: OperatorTransition, word: Word) -> OperatorEnd:
+def _end(made: OperatorTransition, instruction: Instruction) -> OperatorEnd:
     item = made.item
     made.abandoned_child = item.child
     if may_have_letter(item.ledger, item.state):
         made.letter = letter_moved(place_of(item), "resolved")
     worker = item.worker if item.state == "leased" and item.worker is not None else UNSET
-    kind = cast('Literal["resolve", "complete", "fail"]', word.action)
+    kind = cast('Literal["resolve", "complete", "fail"]', instruction.action)
     return OperatorEnd(action=kind, was=item.state, worker=worker)

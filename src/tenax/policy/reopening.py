@@ -15,7 +15,7 @@ Wanted = Mapping[str, frozenset[int] | None]
 
 
 class Reopening(NamedTuple):
-    """What starts again."""
+    """Says which steps start again, wait again, or are cut off."""
 
     steps: dict[str, frozenset[int] | None]
     """The steps whose items are inserted again. Of a fan-out, with the ended items that start again with it."""

@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 import httptools
 
+from tenax.credentials.passwords import without_password
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import Connection
 from tenax.sdk.causes import chain, kind_of_causes
@@ -270,14 +271,6 @@ class _Connection(asyncio.Protocol):
         self._answer.status_code = status
         self._answer.content = b"".join(self._body)
         self._answered.set_result(None)
-
-
-def without_password(address: str) -> str:
-    """Returns the URL of a server without its password, for messages and logs."""
-    parts = urlsplit(address)
-    if parts.password is None:
-        return address
-    return parts._replace(netloc=f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
 def _ends_with_connection(answer: Answer | None) -> bool:

@@ -7,8 +7,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from tenax.credentials.passwords import without_password
 from tenax.errors import Unreachable, UsageError
-from tenax.sdk.exchange import Answer, Exchange, NoAnswer, without_password
+from tenax.sdk.exchange import Answer, Exchange, NoAnswer
 from tenax.sdk.problems import error_of_answer, unreachable
 
 log = logging.getLogger("tenax.servers")

@@ -17,7 +17,7 @@ TokenInFile = Literal["live", "unknown", "revoked", "absent"]
 """The state in the database of the token in the file `$TENAX_HOME/token`."""
 
 
-def is_open(settings: Settings) -> bool:
+def is_server_open(settings: Settings) -> bool:
     """Returns whether requests without a token are allowed while there are no tokens. This is only possible on loopback."""
     return settings.open and token_file.is_loopback(settings.host)
 
@@ -64,7 +64,7 @@ async def _token_state(tx: Connection, secret: str | None) -> TokenInFile:
 
 
 def _describe_open(settings: Settings, address: str) -> str:
-    if not is_open(settings):
+    if not is_server_open(settings):
         raise UsageError(
             f"listening on {settings.host or 'all addresses'} is refused: there is no token yet, and with --open "
             "anyone on the network could run any command",

@@ -24,27 +24,24 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server.access import is_open, set_up_access
+from tenax.server.access import is_server_open, set_up_access
 from tenax.server.api import (
     actions,
     attune,
     bulk,
     callbacks,
     dead_letters,
-    docs,
     executions,
     filters,
     fleet,
-    health,
-    metrics,
     steps,
-    tokens,
-    verify,
     workers,
     workflows,
 )
+from tenax.server.api.admin import docs, health, tokens, verify
 from tenax.server.auth import Authenticator
 from tenax.server.long_poll import LongPolls
+from tenax.server.metrics import routes as metrics
 from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.protocol.bounded import BoundedProtocol
@@ -56,7 +53,7 @@ from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.database_wait import DatabaseWait
+from tenax.store.connections.database_wait import DatabaseWait
 from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
@@ -111,7 +108,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    authenticator = Authenticator(engine.context, is_open=is_open(settings))
+    authenticator = Authenticator(engine.context, is_open=is_server_open(settings))
     app.state.services = Services(engine, authenticator, LongPolls(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)

@@ -53,7 +53,7 @@ def is_allowed(role: Role, method: str, path: str) -> bool:
     return role == "operator"
 
 
-def is_public(path: str) -> bool:
+def is_public_path(path: str) -> bool:
     """Returns whether a path is open to everyone without a token."""
     return path in HEALTH or path in ("/", PAGE) or path.startswith((CALLBACKS, f"{PAGE}/"))
 

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenax import __version__
 from tenax.engine.definitions.sender_turns import sent_by
 from tenax.errors import Busy, TenaxError, TooLarge
-from tenax.server.auth import CALLBACKS, Authenticator, is_public
+from tenax.server.auth import CALLBACKS, Authenticator, is_public_path
 from tenax.server.long_poll import Stopping
 from tenax.server.problems import answer_problem
 from tenax.server.refusals import Refusals
@@ -47,7 +47,7 @@ class EntryMiddleware:
             return
         answer = _AnswerState(send)
         try:
-            if not is_public(scope["path"]):
+            if not is_public_path(scope["path"]):
                 scope["user"] = await self._authenticator.admit(scope)
             self._check_length(scope)
             await self._pass_on(scope, receive, answer)

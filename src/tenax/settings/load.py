@@ -13,7 +13,7 @@ from tenax.credentials.private_variables import own_variables
 from tenax.settings.checks import check_together, mistyped_variables, warn_of_variable
 from tenax.settings.docs import FIELDS
 from tenax.settings.model import Settings
-from tenax.settings.sources import Flags, HomeFolder, Source, Variables, WorkingFolder, Written, Wrong
+from tenax.settings.sources import Flags, HomeFolder, SettingsSource, Variables, WorkingFolder, Written, Wrong
 
 
 class LoadedSettings(Settings, BaseSettings):
@@ -68,7 +68,7 @@ def load_settings(
     return settings
 
 
-def _validated(sources: Sequence[Source], wrong: Wrong) -> Settings:
+def _validated(sources: Sequence[SettingsSource], wrong: Wrong) -> Settings:
     read: dict[str, Any] = {"from_sources": tuple(sources)}
     try:
         settings = LoadedSettings(**read)
@@ -96,7 +96,7 @@ def _expected(error: Any) -> str:
     return str(error["ctx"]["error"] if error["type"] == "value_error" else error["msg"])
 
 
-def _written(sources: Sequence[Source]) -> dict[str, Written]:
+def _written(sources: Sequence[SettingsSource]) -> dict[str, Written]:
     """Returns the values that count, each from the first source that has it."""
     written: dict[str, Written] = {}
     for source in sources:
@@ -105,7 +105,7 @@ def _written(sources: Sequence[Source]) -> dict[str, Written]:
 
 
 def _chosen_by_folder(
-    written: Mapping[str, Written], near: Source, far: Source, *, is_home: bool
+    written: Mapping[str, Written], near: SettingsSource, far: SettingsSource, *, is_home: bool
 ) -> frozenset[str]:
     """Returns the settings that a file of the working folder sets, and those that its home sets if it names a home itself."""
     home = written.get("home")

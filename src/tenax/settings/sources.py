@@ -47,7 +47,7 @@ class Wrong:
             raise UsageError("\n".join(self._messages), remedy="; ".join(self._remedies) or None)
 
 
-class Source(PydanticBaseSettingsSource):
+class SettingsSource(PydanticBaseSettingsSource):
     """Is a source of settings. It gives the settings that no source before it gives. Each setting is taken whole, so tables are not merged."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong) -> None:
@@ -75,7 +75,7 @@ class Source(PydanticBaseSettingsSource):
         return (None if one is None else one.value), field_name, False
 
 
-class Flags(Source):
+class Flags(SettingsSource):
     """Reads flags, keyed by the names of settings. A flag that is None sets nothing."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, flags: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Flags(Source):
         return written
 
 
-class Variables(Source):
+class Variables(SettingsSource):
     """Reads variables named TENAX_*. An empty variable sets nothing."""
 
     def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, env: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ class Variables(Source):
         }
 
 
-class WorkingFolder(Source):
+class WorkingFolder(SettingsSource):
     """Reads the `tenax.toml` of the working folder."""
 
     def read(self) -> dict[str, Written]:

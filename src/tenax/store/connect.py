@@ -14,11 +14,11 @@ import asyncpg
 
 from tenax.errors import DatabaseAway, Unreachable, UsageError
 from tenax.settings import Settings
-from tenax.store.database_wait import COMMAND_SECONDS, DatabaseWait
+from tenax.store.connections.database_wait import COMMAND_SECONDS, DatabaseWait
+from tenax.store.connections.outages import GONE, using
+from tenax.store.connections.planned_pool import PLANNED_SESSION, PlannedPool
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
-from tenax.store.outages import GONE, using
-from tenax.store.planned_pool import PLANNED_SESSION, PlannedPool
 
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool

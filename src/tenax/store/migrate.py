@@ -13,8 +13,8 @@ from importlib.resources.abc import Traversable
 import asyncpg
 
 from tenax.errors import Busy, SchemaOutdated, Unreachable
+from tenax.store.connections.outages import GONE, is_connection_lost
 from tenax.store.fill_letters import fill_letters
-from tenax.store.outages import GONE, is_lost
 
 _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _ADVISORY_LOCK = 0x74656E6178
@@ -73,7 +73,7 @@ async def migrate(connection: asyncpg.Connection, folder: Traversable | None = N
             await _apply(connection, migration)
         return [migration.name for migration in pending]
     finally:
-        if not is_lost(connection):
+        if not is_connection_lost(connection):
             await connection.execute("select pg_advisory_unlock($1)", _ADVISORY_LOCK)
 
 
@@ -92,7 +92,7 @@ async def _wait_for_others(connection: asyncpg.Connection) -> None:
             remedy="wait for it, or see pg_locks (locktype advisory) for who it is",
         ) from None
     finally:
-        if not is_lost(connection):
+        if not is_connection_lost(connection):
             await connection.execute("reset lock_timeout; reset statement_timeout")
 
 

@@ -10,7 +10,7 @@ import asyncpg
 
 from tenax.errors import Unreachable
 from tenax.store.connect import Connection, Database
-from tenax.store.outages import GONE
+from tenax.store.connections.outages import GONE
 from tenax.store.transaction import session
 
 CHANNEL = "tenax_news"

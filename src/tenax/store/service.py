@@ -1,13 +1,17 @@
-"""Reads and writes data that all servers share: one secret, the leader's lease, and the log's partitions of the next months."""
+"""Reads and writes data that all servers share: one secret, the time a server was last alive, the leader's lease, and the log's partitions
+of the next months."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 import asyncpg
+import structlog
 
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
+
+_log = structlog.get_logger("tenax.service")
 
 MONTHS_AHEAD = 3  # months for which the log has partitions
 PARTITION_LOCK = (
@@ -16,8 +20,14 @@ PARTITION_LOCK = (
 
 
 async def secret(tx: Connection) -> bytes:
-    value: bytes = await tx.fetchval("select secret from tenax.service")
+    value: bytes = await tx.fetchval(sql("read_secret"))
     return value
+
+
+async def describe_database(tx: Connection) -> tuple[int, str]:
+    """Returns the size of the database in bytes, and the version of PostgreSQL."""
+    size, version = await tx.fetchrow(sql("describe_database"))
+    return size, version
 
 
 async def oldest_schema(tx: Connection) -> int:
@@ -53,3 +63,15 @@ async def lead(tx: Connection, server: str, seconds: float) -> bool:
 
 async def stop_leading(tx: Connection, server: str) -> None:
     await tx.execute(sql("stop_leading"), server)
+
+
+async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
+    """Records that a server is alive. Half a lease without a record is a gap in service. If the clock was set back,
+    times that are now too far ahead are corrected."""
+    set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
+    if set_back is not None:
+        _log.warning(
+            "the clock of PostgreSQL was set back; times that are too far ahead are corrected",
+            seconds=set_back,
+        )
+        await tx.execute(sql("correct_times"), lease, probe_after)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenax.store.connect import Connection, Database
-from tenax.store.outages import using
+from tenax.store.connections.outages import using
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Literal
 from tenax.model.attempt.blame import is_fault_of_worker
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Outcome
-from tenax.model.health import Health, HealthReport, HealthTerms
+from tenax.model.fleet.health import Health, HealthReport, HealthTerms
 from tenax.model.wire import Assignment
 
 Demand = Literal["full", "probe", "overloaded", "stuck", "backlogged", "failing"]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from tenax.errors import Conflict
-from tenax.model.health import WorkerState
+from tenax.model.fleet.health import WorkerState
 from tenax.model.wire import HeartbeatAnswer
 
 log = logging.getLogger("tenax.worker")

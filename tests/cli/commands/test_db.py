@@ -51,13 +51,6 @@ def test_the_url_in_use(command, database_url):
     }
 
 
-def test_the_status_shows_no_password():
-    from tenax.cli.commands.admin.db import without_password
-
-    assert without_password("postgresql://me:secret@host/db?x=1") == "postgresql://me:...@host/db?x=1"
-    assert without_password("postgresql://me@host/db") == "postgresql://me@host/db"
-
-
 def test_the_embedded_database_starts_for_a_command_and_ends_with_it(command, open_folder):
     home = str(open_folder / "home")
     ended = command("db", "status", "--json", "--home", home)

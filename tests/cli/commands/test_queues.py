@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tenax.model.queue_limits import rate_words
+from tenax.model.fleet.queue_limits import rate_words
 
 WORK = """
 name: work

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.forked_commands import shared_commands
+from support.serve.forked_commands import shared_commands
 from support.waiting import eventually
 
 TENAX = (sys.executable, "-m", "tenax")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from rich.console import Console
-from support.written_events import an_event
+from support.recorded.written_events import an_event
 
-from tenax.cli.render.event_lines import EventWording, duration, in_order, why_held, why_not
+from tenax.cli.render.event_lines import EventWording, duration, events_in_order, why_held, why_not
 from tenax.cli.render.timeline import render_execution
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import fold
@@ -43,8 +43,8 @@ def test_the_events_of_one_answer_are_told_in_the_order_of_their_times():
         _event(2, "step_enqueued", "2026-01-01T00:00:01.25Z"),
         _event(3, "step_enqueued", "2026-01-01T00:00:01Z"),
     )
-    assert [e.seq for e in in_order([late, early, whole])] == [3, 2, 1]
-    assert [e.seq for e in in_order([_event(2, "a"), _event(1, "b")])] == [1, 2]
+    assert [e.seq for e in events_in_order([late, early, whole])] == [3, 2, 1]
+    assert [e.seq for e in events_in_order([_event(2, "a"), _event(1, "b")])] == [1, 2]
 
 
 def test_handed_back_in_words():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from support.written_events import an_event
+from support.recorded.written_events import an_event
 
 from tenax.cli.flags import TargetFlags
 from tenax.cli.render.event_lines import EventWording

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from support.written_events import (
+from support.recorded.written_events import (
     FAILURE,
     Written,
     compensated,

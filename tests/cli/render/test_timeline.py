@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from rich.console import Console
-from support.written_events import (
+from support.recorded.written_events import (
     FAILURE,
     Written,
     compensated,

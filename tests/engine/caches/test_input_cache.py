@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.fan_out_workflows import fan
-from support.sent_statements import counting
+from support.statements.sent_statements import counting
 
 LARGE = ["x" * 100] * 2000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from support.hand import Hand
-from support.replay import plan_of
-from support.sent_statements import counting
+from support.recorded.replay import plan_of
+from support.statements.sent_statements import counting
 
 from tenax.model.wire import Submission
 

@@ -6,9 +6,9 @@ import asyncio
 import json
 
 import pytest
+from support.attack.loop_holds import free_loop
 from support.child_workflows import children_of
 from support.hand import one_postgres
-from support.loop_holds import free_loop
 
 from tenax.errors import InvalidDefinition, InvalidInput
 from tenax.model.attempt.outcome import Facts, Outcome

@@ -22,7 +22,7 @@ from support.worker_lives import (
     take,
 )
 
-from tenax.model.health import HealthReport
+from tenax.model.fleet.health import HealthReport
 from tenax.model.wire import LeaseRequest
 
 RECOVERED = [

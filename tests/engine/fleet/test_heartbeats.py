@@ -12,9 +12,9 @@ from support.worker_lives import new_life
 
 from tenax.engine.fleet.heartbeats import TURNS, Heartbeats, RecentWorkers
 from tenax.engine.fleet.workers import heartbeat, heartbeats
-from tenax.model.health import HealthReport
+from tenax.model.fleet.health import HealthReport
 from tenax.model.wire import Assignment, Heartbeat, Held
-from tenax.store.fleet.workers import is_fleet_sound
+from tenax.store.fleet.worker_health import is_fleet_sound
 from tenax.store.transaction import transaction
 
 CROWD = [f"w{n:02}" for n in range(TURNS + 5)]

@@ -19,7 +19,7 @@ from support.worker_lives import (
 )
 
 from tenax.errors import Conflict, NotFound
-from tenax.model.health import HealthReport
+from tenax.model.fleet.health import HealthReport
 
 OLD, NEW = new_life(), new_life()
 DAY = 86400

@@ -12,7 +12,7 @@ import pytest
 from support.compensation_workflows import failed_at_b
 from support.fan_out_workflows import fan
 from support.hand import Hand
-from support.scheduling import one_step
+from support.strategies.scheduling import one_step
 from support.worker_lives import PATIENT, arrive, crash, fail_often, health, live, new_life, take
 
 from tenax.model.attempt.outcome import Facts, Outcome

@@ -16,7 +16,7 @@ from support.worker_lives import PATIENT, arrive, crash, crash_often, fleet_even
 from tenax.engine.engine import Engine
 from tenax.model.attempt.outcome import Facts, Failure, Outcome
 from tenax.model.decision import Controls
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 from tenax.model.policy import Policy
 from tenax.policy.retry.decide import replay
 from tenax.policy.retry.resolve import compile_policy

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 from support.hand import Hand, hand_on
-from support.naive_graph import RESULTS, Key, Part, World, all_needs, has_circle
 from support.profiles import examples
+from support.slow_models.naive_graph import RESULTS, Key, Part, World, all_needs, has_circle
 
 from tenax.engine.graph.fan_out import fill_slots
 from tenax.model.attempt.outcome import Facts, Outcome

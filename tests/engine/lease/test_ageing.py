@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.hand import Hand
-from support.scheduling import ask, look_anew, one_step, submit_many
+from support.strategies.scheduling import ask, look_anew, one_step, submit_many
 
 URGENT = one_step("urgent", priority=9)
 KINDS = {

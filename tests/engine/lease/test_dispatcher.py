@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 
 from support.hand import Hand
-from support.report_paths import chain
+from support.recorded.report_paths import chain
 
 from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.model.wire import Assignment, LeaseRequest

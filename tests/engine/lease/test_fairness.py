@@ -9,7 +9,15 @@ from itertools import pairwise
 import pytest
 from support.child_workflows import LEAF, begun
 from support.hand import Hand
-from support.scheduling import ask, by_execution, claim_all, lease_all, look_anew, one_step, submit_many
+from support.strategies.scheduling import (
+    ask,
+    by_execution,
+    claim_all,
+    lease_all,
+    look_anew,
+    one_step,
+    submit_many,
+)
 
 
 def fan_out(count: int, name: str = "fan_out", **keys: object) -> str:

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 from support.hand import Hand
-from support.scheduling import ask, claim_all, lease_all, left_out, one_step, running, servers, submit_many
+from support.strategies.scheduling import (
+    ask,
+    claim_all,
+    lease_all,
+    left_out,
+    one_step,
+    running,
+    servers,
+    submit_many,
+)
 
 from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.model.attempt.outcome import Outcome

@@ -10,13 +10,21 @@ from typing import Any
 
 import pytest
 from support.hand import Hand
-from support.scheduling import ask, claim_all, know_the_fleet, lease_all, one_step, servers, submit_many
+from support.strategies.scheduling import (
+    ask,
+    claim_all,
+    know_the_fleet,
+    lease_all,
+    one_step,
+    servers,
+    submit_many,
+)
 
 from tenax.engine.engine import Engine
 from tenax.model.wire import Assignment, Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.tables import claims
+from tenax.store.dispatch import claims
 
 
 async def limit(hand: Hand, queue: str = "default", **limits: Any) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from support.hand import Hand
-from support.naive_assignment import slow_assign
-from support.scheduling import (
+from support.slow_models.naive_assignment import slow_assign
+from support.strategies.scheduling import (
     ask,
     claim_all,
     claim_once,

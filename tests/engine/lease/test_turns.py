@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.hand import Hand
-from support.report_paths import chain
+from support.recorded.report_paths import chain
 
 RETRIED = chain(1, "retry: {max_attempts: 5, initial_delay: 1s, jitter: 0}")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from support.hand import Hand
-from support.scheduling import ask, claim_once, submit_many
+from support.strategies.scheduling import ask, claim_once, submit_many
 
 from tenax.engine.lease import worker_speed as pacing
 from tenax.engine.lease.worker_speed import FAST_SECONDS, WorkerSpeed

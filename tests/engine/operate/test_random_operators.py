@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from support.hand import one_postgres
 from support.laws import verify
-from support.random_runs import CHILD, PARENT, Night, without_undo
+from support.strategies.random_runs import CHILD, PARENT, Night, without_undo
 
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 
 
 @one_postgres
@@ -24,7 +24,7 @@ async def test_operators_break_no_law_in_a_random_night(hand, seed):
         await night.play(10)
         assert (await verify(night.hand))["violations"] == []
     for failed in await night.hand.engine.list(states=["failed"], top=True, limit=500):
-        await night.hand.engine.act(failed.id, OperatorAction("retry"), actor="dawn")
+        await night.hand.engine.act(failed.id, ActionRequest("retry"), actor="dawn")
     await night.dawn()
     assert (await verify(night.hand))["violations"] == []
     assert night.acted["refused"] < night.acted.total()

@@ -11,7 +11,7 @@ from support.fan_out_workflows import CALL, fan
 from tenax.engine.recover import timers
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import LONGEST, LONGEST_REST
-from tenax.store.tables.live_items import next_wake
+from tenax.store.tables.due_items import next_wake
 
 SOON = {"deadline": 'name: p\ndeadline: 1s\nworkflow: [{step: s, type: python, task: "t:t"}]\n',
         "queue_ttl": 'name: p\nworkflow: [{step: s, type: python, task: "t:t", queue_ttl: 1s}]\n',

@@ -9,7 +9,7 @@ from support.hand import EXHAUSTED, ONE_STEP, Hand
 from support.worker_lives import PATIENT, arrive, crash_often, fail_often, live, take
 
 from tenax.engine.recover.unserved_work import KEYS_AT_ONCE
-from tenax.model.health import HealthReport
+from tenax.model.fleet.health import HealthReport
 from tenax.model.wire import Assignment
 
 

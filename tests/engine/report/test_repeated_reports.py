@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.fan_out_workflows import fan
-from support.sent_statements import counting
+from support.statements.sent_statements import counting
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report

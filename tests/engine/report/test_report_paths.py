@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.hand import ONE_STEP, Hand
-from support.report_paths import chain, decided_from_memory, left_behind, success
+from support.recorded.report_paths import chain, decided_from_memory, left_behind, success
 
 from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.model.wire import Assignment

@@ -12,7 +12,7 @@ import pytest
 from support.child_workflows import begun, calling, child_of
 from support.compensation_workflows import UNDO
 from support.hand import CANCELLED, STARTED, STEP_DONE, Hand
-from support.report_paths import answered, chain, decided_from_memory, failure, left_behind, success
+from support.recorded.report_paths import answered, chain, decided_from_memory, failure, left_behind, success
 
 from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.engine.report.report import report

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.hand import Hand, one_postgres
-from support.replay import check_decisions, plan_of
+from support.recorded.replay import check_decisions, plan_of
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.hand import ONE_STEP, Hand
-from support.report_paths import chain, left_behind
+from support.recorded.report_paths import chain, left_behind
 
 from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.errors import Unreachable

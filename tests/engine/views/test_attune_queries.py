@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from support import attune_queries as attune
 from support.hand import ONE_STEP, Hand
+from support.statements import attune_queries as attune
 
 WORDS = {"transient": "transient_error", "worker_lost": "worker_heartbeat_stale"}
 FAN_OUT = """

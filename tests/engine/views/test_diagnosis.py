@@ -9,7 +9,7 @@ from support.child_workflows import TOP, begun, three_levels
 from support.compensation_workflows import CHAIN, failed_at_d
 from support.fan_out_workflows import RETRY, fan
 from support.hand import ONE_STEP, Hand
-from support.scheduling import know_the_fleet, lease_all, one_step, submit_many
+from support.strategies.scheduling import know_the_fleet, lease_all, one_step, submit_many
 from support.worker_lives import PATIENT, arrive, fail_often, live, take
 
 from tenax.errors import NotFound, UsageError

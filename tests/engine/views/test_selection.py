@@ -195,7 +195,7 @@ async def test_what_cannot_be_saved(hand, name, text, said):
 async def test_a_filter_that_takes_too_long_says_what_to_narrow(hand):
     async with hand.engine.context.transaction() as tx:
         with pytest.raises(UsageError, match=r"the filter took longer than 0\.05 s") as caught:
-            async with conditions.bounded(tx, 0.05):
+            async with conditions.limited_in_time(tx, 0.05):
                 await tx.execute("select pg_sleep(5)")
     assert "narrow it by `since`" in (caught.value.remedy or "")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.hand import Hand, one_postgres
 from support.laws import laws_broken, verify
-from support.random_runs import CHILD, PARENT, Night, begin_to_undo
+from support.strategies.random_runs import CHILD, PARENT, Night, begin_to_undo
 
 from tenax.engine.views import verify as verifying
 from tenax.errors import NotFound

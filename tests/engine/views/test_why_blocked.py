@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from support.hand import Hand
-from support.scheduling import know_the_fleet, lease_all, one_step, submit_many
+from support.strategies.scheduling import know_the_fleet, lease_all, one_step, submit_many
 
 
 async def told(hand: Hand, id_: int, what: str = "limited") -> str | None:

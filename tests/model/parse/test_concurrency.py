@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.workflow_texts import CONCURRENCY_FORMS, WRONG_CONCURRENCY
+from support.strategies.workflow_texts import CONCURRENCY_FORMS, WRONG_CONCURRENCY
 
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import Workflow

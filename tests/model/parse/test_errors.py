@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from support.workflow_texts import MORE_STEPS, STEPS, step
+from support.strategies.workflow_texts import MORE_STEPS, STEPS, step
 
 from tenax.errors import InvalidDefinition
 from tenax.model.parse.parse import parse_workflow

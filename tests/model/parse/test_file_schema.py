@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
-from support.hostile_strategies import WORKFLOWS, fuzzed, mutated
-from support.workflow_texts import (
+from support.strategies.hostile_strategies import WORKFLOWS, fuzzed, mutated
+from support.strategies.workflow_texts import (
     CONCURRENCY_FORMS,
     EVERYTHING,
     FLOW,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from textwrap import dedent
 
 import pytest
-from support.workflow_texts import FLOW
+from support.strategies.workflow_texts import FLOW
 
 from tenax.model.attempt.reasons import is_known_reason
 from tenax.model.definition.children import child_references

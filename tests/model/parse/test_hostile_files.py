@@ -8,8 +8,8 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hostile_strategies import FRAGMENTS, JSON
 from support.profiles import examples
+from support.strategies.hostile_strategies import FRAGMENTS, JSON
 
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES, Workflow

@@ -6,7 +6,7 @@ import json
 from textwrap import dedent
 
 import pytest
-from support.workflow_texts import EVERYTHING
+from support.strategies.workflow_texts import EVERYTHING
 
 from tenax.errors import InvalidInput
 from tenax.model.definition.workflow import Input, Workflow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.written_events import (
+from support.recorded.written_events import (
     FAILURE,
     TIMED_OUT,
     Written,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.naive_assignment import slow_assign
+from support.slow_models.naive_assignment import slow_assign
 
 from tenax.policy.dispatch.assignment import (
     DEGRADED,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.health import HEALTHS, WORKER_STATES, Health, HealthTerms
+from tenax.model.fleet.health import HEALTHS, WORKER_STATES, Health, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
     Verdict,

@@ -7,7 +7,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from support.histories import DAWN, Break, History, graph, item_of, one_retry, undone, waiting_retry
+from support.strategies.histories import (
+    DAWN,
+    Break,
+    History,
+    graph,
+    item_of,
+    one_retry,
+    undone,
+    waiting_retry,
+)
 
 from tenax.model.decision import DECIDER_VERSION
 from tenax.policy.laws import LAWS, LawViolation, VerifyTally

@@ -6,7 +6,8 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.decision_strategies import (
+from support.profiles import examples
+from support.strategies.decision_strategies import (
     conditions,
     controls,
     facts,
@@ -16,7 +17,6 @@ from support.decision_strategies import (
     rolls,
     seconds,
 )
-from support.profiles import examples
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE, Facts, Failure, Outcome
 from tenax.model.decision import Controls, Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.served import Served, in_database
+from support.serve.served import Served, in_database
 
 WAITS = (
     "name: core.echo\ninput: {message: {type: string}}\nworkflow: [{step: wait, type: wait, signal: go}]\n"

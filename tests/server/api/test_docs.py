@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from fastapi import FastAPI
 
-from tenax.server.api.docs import ASSETS, POLICY
+from tenax.server.api.admin.docs import ASSETS, POLICY
 from tenax.server.app import API
 from tenax.server.schema.openapi import describe
 

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from support.worker_requests import one_by_one
 
-from tenax.model.fleet_views import LimitAnswer, Queue, Worker, WorkerInFull
+from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.wire import EndedLifeAnswer
 from tenax.server.schema.responses import WorkerAnswer
 

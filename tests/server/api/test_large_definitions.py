@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
-from support.loop_holds import LIMIT, MARGIN
+from support.attack.loop_holds import LIMIT, MARGIN
 from support.profiles import is_full
 
 from tenax.server.app import GC_THRESHOLD

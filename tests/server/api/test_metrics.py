@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from support.served import Served
+from support.serve.served import Served
 from support.waiting import eventually
 
 from tenax.server.metrics.declared import METRICS

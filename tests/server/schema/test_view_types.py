@@ -7,8 +7,9 @@ from inspect import cleandoc
 import msgspec
 import pytest
 
-from tenax.model import execution_views, fleet_views, views, wire
+from tenax.model import execution_views, views, wire
 from tenax.model.filters import views as selection_views
+from tenax.model.fleet import views as fleet_views
 from tenax.server.schema import requests, responses
 
 

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from support.connections import connected
-from support.query_plans import Explaining, analyze, fill_items, rows_read
+from support.statements.query_plans import Explaining, analyze, fill_items, rows_read
 
 from tenax.policy.dispatch.claim_plan import Share
-from tenax.store.tables import claims
-from tenax.store.tables.claims import LeaseTerms, WorkerGroup
+from tenax.store.dispatch import claims
+from tenax.store.dispatch.claims import LeaseTerms, WorkerGroup
 
 SLOTS = 10
 LEVELS = [("default", priority) for priority in range(9, -1, -1)]

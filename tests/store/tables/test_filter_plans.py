@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.connections import connected
-from support.query_plans import Explaining, rows_read
+from support.statements.query_plans import Explaining, rows_read
 
 from tenax.model.filters.parse import parse_filter
 from tenax.store.selection.bulk_jobs import MAX_EXECUTIONS

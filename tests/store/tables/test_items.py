@@ -8,14 +8,16 @@ from typing import Any
 import asyncpg
 import pytest
 from support.connections import connected
-from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
+from support.statements.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
-from tenax.store.fleet import workers
+from tenax.store.dispatch import able_workers, claims
+from tenax.store.dispatch.claims import WorkerGroup
+from tenax.store.fleet import worker_health, workers
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, inbox, live_items
+from tenax.store.tables import compensations, due_items, inbox, live_items
 from tenax.store.tables import fan_outs as fans
-from tenax.store.tables.claims import WorkerGroup
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
 LEVELS = {("default", 5): 10}
@@ -28,11 +30,11 @@ SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "item_restricted": lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 10, 0, **RESTRICTED),
     "item_action_limit": lambda tx: claims.count_running(tx, ["g1"]),
     "item_key_limit": lambda tx: claims.count_running(tx, ["g1"]),
-    "item_labelled": workers.find_asked_labels,
-    "item_refused": lambda tx: live_items.find_unwanted_items(tx, 30.0),
+    "item_labelled": able_workers.find_asked_labels,
+    "item_refused": lambda tx: due_items.find_unwanted_items(tx, 30.0),
     "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
-    "item_due": lambda tx: tx.fetch(live_items.sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0),
-    "item_expiry": lambda tx: live_items.find_expired_items(tx, 10, []),
+    "item_due": lambda tx: tx.fetch(sql("next_wake"), [], SERVER_QUEUE, 5.0),
+    "item_expiry": lambda tx: due_items.find_expired_items(tx, 10, []),
     "item_without_slot": lambda tx: fans.find_free_slots(tx, 10),
     "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
     "item_execution": lambda tx: live_items.lock_open_items(tx, [7], running_too=True),
@@ -81,8 +83,8 @@ async def test_each_index_has_a_statement_that_reads_it(database_url):
 
 OF_STATES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "count_leased_items": lambda tx: tx.fetch(sql("count_leased_items"), ["default"]),
-    "load_standings": workers.load_standings,
-    "is_fleet_sound": lambda tx: workers.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
+    "load_standings": worker_health.load_standings,
+    "is_fleet_sound": lambda tx: worker_health.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
     "find_leases_of_grants": lambda tx: tx.fetch(sql("find_leases_of_grants"), [NOBODY], "w0"),
     "list_leases": lambda tx: workers.list_leases(tx, "w0", 10),
     "find_releasable_items": lambda tx: tx.fetch(sql("find_releasable_items"), 3, []),
@@ -110,7 +112,7 @@ async def test_the_next_end_of_many_is_found_by_one_entry_for_each_state(databas
         )
         await analyze(connection)
         explaining = Explaining(connection)
-        await explaining.fetch(sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0)
+        await explaining.fetch(sql("next_wake"), [], SERVER_QUEUE, 5.0)
     assert rows_read(explaining.reading("item")) <= 10
 
 

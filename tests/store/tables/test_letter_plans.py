@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.connections import connected
-from support.query_plans import Explaining, rows_read
+from support.statements.query_plans import Explaining, rows_read
 
 from tenax.model.letters.filter import LetterFilter
 from tenax.store.tables import letters

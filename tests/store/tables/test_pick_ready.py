@@ -11,7 +11,7 @@ from support.connections import connected
 
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.connect import Connection
-from tenax.store.tables.claims import LeaseTerms, WorkerGroup, lease_ready
+from tenax.store.dispatch.claims import LeaseTerms, WorkerGroup, lease_ready
 
 GROUP = WorkerGroup(("q",), ("python",), '{"zone": "a"}', ("w1",), 10)
 LANE = 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from support.connections import connected
-from support.query_plans import nodes, rows_read
+from support.statements.query_plans import nodes, rows_read
 
 from tenax.store.connect import Connection
 from tenax.store.statements import sql

@@ -11,19 +11,20 @@ from typing import Any
 
 import pytest
 from support.connections import connected
-from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
+from support.statements.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.policy.dispatch.claim_plan import Share
-from tenax.policy.queued_action import QueuedAction
+from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
+from tenax.store.connections.planned_pool import PLANNED_SESSION
+from tenax.store.dispatch import claims
+from tenax.store.dispatch.claims import LeaseTerms, WorkerGroup
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
-from tenax.store.planned_pool import PLANNED_SESSION
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, live_items, steps
+from tenax.store.tables import compensations, live_items, steps
 from tenax.store.tables import fan_outs as fans
-from tenax.store.tables.claims import LeaseTerms, WorkerGroup
 from tenax.store.tables.new_executions import insert_executions
 
 BATCHES = (1, 10, 100, 500)
@@ -87,13 +88,13 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
-    await tx.fetch(live_items.sql("next_wake"), [row["id"] for row in rows], live_items.SERVER_QUEUE, 5.0)
+    await tx.fetch(sql("next_wake"), [row["id"] for row in rows], SERVER_QUEUE, 5.0)
 
 
 async def accept_items(tx: Explaining, rows: list[Any], now: Any) -> None:
     ids = [row["id"] for row in rows]
     awaited = ["child"] * len(ids), [now] * len(ids)
-    await tx.execute(live_items.sql("accept_items"), ids, [1] * len(ids), *awaited, now)
+    await tx.execute(sql("accept_items"), ids, [1] * len(ids), *awaited, now)
 
 
 async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:

@@ -15,13 +15,13 @@ from msgspec import to_builtins
 
 from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
 from tenax.model.filters.parse import parse_filter
+from tenax.model.fleet.queue_limits import QueueLimits
 from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
-from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 
 
@@ -114,7 +114,7 @@ class DatabaseBackend:
             )
         return {name: value for name, value in to_builtins(done).items() if value is not None}
 
-    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+    async def act(self, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
         async with self._writing():
             done = await self._engine.act(check_id(execution_id), asked, actor=self._actor)
         return dict(to_builtins(done))
@@ -261,7 +261,7 @@ class DatabaseBackend:
         return dict(to_builtins(job))
 
     async def has_no_workers(self) -> bool:
-        from tenax.store.fleet.workers import count_live_workers
+        from tenax.store.dispatch.able_workers import count_live_workers
 
         async with self._engine.context.transaction() as tx:
             return not await count_live_workers(tx, self._engine.context.settings.lease)

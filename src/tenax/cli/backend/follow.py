@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from tenax.cli.render.event_lines import in_order
+from tenax.cli.render.event_lines import events_in_order
 from tenax.cli.render.live import FollowView
 from tenax.errors import Unreachable
 from tenax.model.execution_views import News
@@ -54,7 +54,7 @@ async def follow(
                 view, partial(source.news, execution_id, cursor=cursor, wait=PARK_SECONDS)
             )
             cursor = told.cursor
-            for event in in_order(told.events):
+            for event in events_in_order(told.events):
                 view.event(event)
             if not told.events or any(event.type in _ENDS for event in told.events):
                 execution = await _patiently(view, partial(source.get, execution_id))

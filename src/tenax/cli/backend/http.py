@@ -10,11 +10,11 @@ from typing import Any, Literal, cast
 from msgspec import convert
 
 from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.execution_views import Event, News
+from tenax.model.fleet.queue_limits import QueueLimits
 from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
-from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
 
@@ -143,7 +143,7 @@ class ServerBackend:
         answer = await self._client.retry(check_id(execution_id), new=True, input=inputs, reason=reason)
         return {name: value for name, value in answer.items() if value is not None}
 
-    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+    async def act(self, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
         check_id(execution_id)
         place: dict[str, Any] = {"step": asked.step, "item": asked.item, "reason": asked.reason}
         if asked.action == "retry":

@@ -14,11 +14,11 @@ from tenax.errors import UsageError
 
 if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
-    from tenax.engine.operate.operator_action import OperatorAction
+    from tenax.engine.operate.operator_action import ActionRequest
     from tenax.model.execution_views import Event, News
+    from tenax.model.fleet.queue_limits import QueueLimits
     from tenax.model.letters.filter import LetterFilter
     from tenax.model.metrics.figures import By
-    from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ class Backend(Protocol):
         """Runs all of a finished execution again, as a new one."""
         ...
 
-    async def act(self, execution_id: int, asked: OperatorAction) -> dict[str, Any]:
+    async def act(self, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
         """Acts on an execution, a step or an item."""
         ...
 

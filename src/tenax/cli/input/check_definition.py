@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tenax.cli.input.inputs import STDIN, STDIN_SHOWN
 from tenax.cli.input.policies import default_retry
-from tenax.cli.input.unknown_tasks import in_order, unknown_tasks
+from tenax.cli.input.unknown_tasks import findings_in_order, unknown_tasks
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import input_problems
 from tenax.model.definition.workflow import Workflow
@@ -56,7 +56,7 @@ def check_submission(submission: Submission, settings: Settings) -> None:
     try:
         workflow = None if on_server else _checked(submission, settings)
     except InvalidDefinition as error:
-        raise InvalidDefinition(in_order(error.findings, unknown)) from None
+        raise InvalidDefinition(findings_in_order(error.findings, unknown)) from None
     if unknown:
         raise InvalidDefinition(unknown)
     if workflow is not None:

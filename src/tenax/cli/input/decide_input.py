@@ -28,7 +28,7 @@ from tenax.model.definition.workflow import Until
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.policy import Policy
 from tenax.model.source.findings import Findings, shorten, suggest
-from tenax.model.source.yaml_source import Source, read_source
+from tenax.model.source.yaml_source import YamlSource, read_source
 from tenax.policy.check import load_workflow
 from tenax.policy.retry.resolve import PolicyError, resolve_policy
 from tenax.sdk.files import decode_text
@@ -86,7 +86,7 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def _resolved(source: Source, path: tuple[str, ...]) -> Policy:
+def _resolved(source: YamlSource, path: tuple[str, ...]) -> Policy:
     findings = Findings(source)
     value = source.data[path[0]] if path else source.data
     patch, wrong = parse_retry(value, path, later=True)
@@ -102,7 +102,7 @@ def _resolved(source: Source, path: tuple[str, ...]) -> Policy:
         raise
 
 
-def _refuse(findings: Findings, source: Source) -> None:
+def _refuse(findings: Findings, source: YamlSource) -> None:
     try:
         findings.raise_if_any()
     except InvalidDefinition as error:

@@ -113,7 +113,7 @@ def _less_one(by_rule: Mapping[str, int], matched: int | None) -> dict[str, int]
     return {index: count for index, count in counts.items() if count > 0}
 
 
-def read_ledger(given: str | None) -> LedgerEntries | StoredLedger:
+def read_given_ledger(given: str | None) -> LedgerEntries | StoredLedger:
     """Reads the ledger. Only a recorded ledger has the key `counted`."""
     if given is None:
         return LedgerEntries()

@@ -24,7 +24,7 @@ _KEYS = {"workflow": str, "input": dict, "key": str}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A submission, and the number of its line."""
+    """Holds a submission, and the number of its line."""
 
     number: int
     submission: Submission

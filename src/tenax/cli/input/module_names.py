@@ -16,7 +16,7 @@ _TASK = "task"
 
 @dataclass(frozen=True, slots=True)
 class ModuleNames:
-    """The names of a module."""
+    """Holds the names that the source of a module defines."""
 
     all: frozenset[str]
     """Every name that the module binds at its top level."""

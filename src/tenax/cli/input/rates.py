@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tenax.errors import UsageError
-from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND
+from tenax.model.fleet.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND
 from tenax.model.source.findings import shorten
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)

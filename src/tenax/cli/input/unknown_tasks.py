@@ -39,7 +39,7 @@ def unknown_tasks(
     return found
 
 
-def in_order(found: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:
+def findings_in_order(found: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:
     """Returns all findings, those of each file together and in the order of its lines."""
     files = {finding.file: None for finding in (*found, *more)}
     order = {file: index for index, file in enumerate(files)}

@@ -24,7 +24,7 @@ from tenax.model.wire import EndedLife
 from tenax.settings import Settings
 from tenax.settings.server_token import default_server
 from tenax.store.connect import Database
-from tenax.store.database_wait import DatabaseWait
+from tenax.store.connections.database_wait import DatabaseWait
 from tenax.store.fleet.tokens import create_token, list_tokens, revoke_token
 from tenax.store.transaction import transaction
 from tenax.worker.transport import HttpTransport

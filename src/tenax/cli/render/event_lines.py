@@ -69,7 +69,7 @@ def is_of_compensation(event: Event) -> bool:
     return bool(event.type.startswith("compensation_") or event.data.get("compensation"))
 
 
-def in_order(events: Iterable[Event]) -> list[Event]:
+def events_in_order(events: Iterable[Event]) -> list[Event]:
     """Sorts events by their time. The events of parallel steps are recorded in the order in which their transactions end."""
     return sorted(events, key=lambda event: (moment(event.at), event.seq))
 

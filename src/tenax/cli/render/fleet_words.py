@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenax.model.durations import format_duration
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 
 Worker = Mapping[str, Any]
 Data = Mapping[str, Any]
@@ -78,7 +78,7 @@ def column_words(column: str | None, value: Any) -> str:
         case "queue_depth":
             return f"{counted(value, 'item')} in hand"
         case "failure_rate":
-            return f"{share(value)} of its runs failed"
+            return f"{percentage(value)} of its runs failed"
         case "reported_status":
             return "by its own report"
         case "recovering":
@@ -87,8 +87,8 @@ def column_words(column: str | None, value: Any) -> str:
             return str(column)
 
 
-def share(value: float | None) -> str:
-    """Returns a share such as `30%`, or `-` if it is not known."""
+def percentage(value: float | None) -> str:
+    """Returns a percentage such as `30%`, or `-` if it is not known."""
     return "-" if value is None else f"{100 * value:.0f}%"
 
 

@@ -9,7 +9,7 @@ from tenax.cli.flags import TargetFlags, worker_command
 from tenax.cli.output import one_line
 from tenax.cli.render.event_lines import duration, seconds_between, why_held
 from tenax.model.definition.workflow import DEFAULT_QUEUE
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 
 Body = Mapping[str, Any]
 

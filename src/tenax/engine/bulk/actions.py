@@ -1,4 +1,4 @@
-"""The actions of bulk jobs, by name. This table is the only place that knows them."""
+"""Names the actions of bulk jobs, and applies them. Only this table knows which actions there are."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from tenax.engine.context import EngineContext
 from tenax.engine.operate.act import act
 from tenax.engine.operate.bulk_mark import BulkMark
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """An action on executions. `ends` says whether they go on to an end after it, so that a canary can wait for that."""
+    """Describes an action on executions. `ends` is true if they come to an end after it, which a canary can wait for."""
 
     ends: bool = True
 
@@ -34,5 +34,5 @@ async def apply_action(
 ) -> bool:
     """Applies an action of a bulk job to one execution, and marks its item in the same transaction. Returns False if
     there was nothing to do. Raises Conflict or UsageError if the action is not legal."""
-    answer = await act(context, execution_id, OperatorAction(name, reason=reason), actor=actor, mark=mark)
+    answer = await act(context, execution_id, ActionRequest(name, reason=reason), actor=actor, mark=mark)
     return answer.changed

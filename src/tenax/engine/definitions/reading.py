@@ -17,7 +17,7 @@ from tenax.engine.slices import give_way_after, in_slices
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.definition.children import child_references
 from tenax.model.definition.workflow import Input, Workflow
-from tenax.model.inputs.inputs import Limits, check_input, fill_in, is_checked_shortly
+from tenax.model.inputs.inputs import DefinitionLimits, check_input, fill_in, is_checked_shortly
 from tenax.model.inputs.schema_cost import NotAtOnce
 from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
@@ -167,8 +167,8 @@ class Reading:
         return self._kept.weight
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(self._settings.max_steps, self._settings.max_schema)
+    def _limits(self) -> DefinitionLimits:
+        return DefinitionLimits(self._settings.max_steps, self._settings.max_schema)
 
     # -- values
 

@@ -16,7 +16,7 @@ from tenax.policy.outcome_events import EndedAttempt
 from tenax.store.fleet.workers import find_leases_of_life
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem
-from tenax.store.tables import live_items
+from tenax.store.tables import due_items, live_items
 
 BATCH = 500  # leases that one transaction decides on
 _log = structlog.get_logger("tenax.fleet")
@@ -46,7 +46,7 @@ async def _lose(context: EngineContext, ended: EndedLife, found: Sequence[Found]
         executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        locked = await live_items.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
+        locked = await due_items.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
         items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
         journal = Journal(now)
         decisions = await settle(tx, context, journal, executions, [_died(item) for item in items])

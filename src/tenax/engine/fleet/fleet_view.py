@@ -19,8 +19,9 @@ from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Abilities, Offer
 from tenax.store.connect import Connection
-from tenax.store.fleet import workers
-from tenax.store.fleet.workers import RunTally, WorkerStanding
+from tenax.store.dispatch import able_workers
+from tenax.store.fleet import worker_health
+from tenax.store.fleet.worker_health import RunTally, WorkerStanding
 from tenax.store.rows import LeasedItem
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
@@ -111,8 +112,8 @@ class Fleet:
         try:
             async with self._context.transaction() as tx:
                 await seen.write(tx, self._context.settings.health_window)
-                known = await workers.load_standings(tx)
-                limited = await workers.find_limited_queues(tx)
+                known = await worker_health.load_standings(tx)
+                limited = await able_workers.find_limited_queues(tx)
         except BaseException:  # raised again; the observations are kept for the next time
             self._seen = seen.then(self._seen)
             raise
@@ -147,13 +148,13 @@ class _Observed:
 
     async def write(self, tx: Connection, window: float) -> None:
         if self.tallies:
-            await workers.note_runs(tx, self.tallies, window)
+            await worker_health.note_runs(tx, self.tallies, window)
         if self.ended:
-            await workers.return_items(tx, self.ended)
+            await worker_health.return_items(tx, self.ended)
         if self.lost:
-            await workers.note_losses(tx, self.lost)
+            await worker_health.note_losses(tx, self.lost)
         if self.pardons:
-            await workers.pardon_workers(tx, self.pardons)
+            await worker_health.pardon_workers(tx, self.pardons)
 
 
 def _by_worker(runs: Sequence[Run]) -> dict[str, list[Run]]:

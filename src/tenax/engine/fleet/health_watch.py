@@ -20,7 +20,7 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.fleet_data import HealthChangedData, WorkerDrainedData
 from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealthChanged
-from tenax.model.health import SERVER_ACTOR, HealthTerms
+from tenax.model.fleet.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
     HealthTest,
@@ -34,8 +34,9 @@ from tenax.policy.dispatch.health import (
 )
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.fleet import workers
-from tenax.store.fleet.workers import NewHealth, WorkerRow
+from tenax.store.dispatch import able_workers
+from tenax.store.fleet import worker_health, workers
+from tenax.store.fleet.worker_health import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
 """Checks of the fleet between two queries for the labels that work asks for."""
@@ -118,17 +119,17 @@ class HealthWatch:
         terms = terms_of(self._context.settings)
         async with self._context.transaction() as tx:
             lease = self._context.settings.lease
-            if await workers.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
+            if await worker_health.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
                 self._looks = 0
                 self._depths = {}
                 return 0
             if self._looks % LABELS_KNOWN == 0:
-                self._asked = await workers.find_asked_labels(tx)
+                self._asked = await able_workers.find_asked_labels(tx)
             self._looks += 1
-            rows = await workers.load_workers(tx, terms.window, lease)
+            rows = await worker_health.load_workers(tx, terms.window, lease)
             back = [row for row in rows if _has_come_back(row)]
             if back:
-                await workers.clear_workers(tx, [row.name for row in back])
+                await worker_health.clear_workers(tx, [row.name for row in back])
             rows = [_recovered(row) if row in back else row for row in rows]
             rows = await self._end_streaks(tx, rows)
             fleet = self._with_lasting_depth([facts_of(row, terms, self._asked) for row in rows])
@@ -155,7 +156,7 @@ class HealthWatch:
         terms = terms_of(self._context.settings)
         over = [row.name for row in rows if streak_is_over(facts_of(row, terms), terms)]
         if over:
-            await workers.end_streaks(tx, over)
+            await worker_health.end_streaks(tx, over)
         return [replace(row, streak=0) if row.name in over else row for row in rows]
 
     async def _write(self, tx: Connection, seen: _FleetLook) -> int:
@@ -176,7 +177,7 @@ class HealthWatch:
             if verdict.health != row.health:
                 events.append(_changed(row, verdict, table, probe_at))
         if changes:
-            await workers.change_health(tx, changes, events)
+            await worker_health.change_health(tx, changes, events)
         return len(changes)
 
     async def _take_back(self, tx: Connection, seen: _FleetLook) -> int:

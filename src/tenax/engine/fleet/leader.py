@@ -10,7 +10,6 @@ import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.store import service
-from tenax.store.tables import live_items
 
 LEASE = 4.0
 """Seconds of the lease. It is renewed every second."""
@@ -37,7 +36,7 @@ class Leadership:
         async with self._context.transaction() as tx:
             leads = await service.lead(tx, self._id, LEASE)
             if leads:
-                await live_items.beat_service(tx, settings.lease, settings.probe_after)
+                await service.beat_service(tx, settings.lease, settings.probe_after)
         if leads != self.leads and self._asked:
             _log.info("this server leads now" if leads else "this server no longer leads")
         self.leads, self._asked, self._until = leads, True, until

@@ -14,8 +14,8 @@ from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
-from tenax.model.fleet_views import Column, HealthColumn, Worker, WorkerInFull
-from tenax.model.health import SERVER_ACTOR, WorkerState
+from tenax.model.fleet.health import SERVER_ACTOR, WorkerState
+from tenax.model.fleet.views import ColumnInfo, HealthColumn, Worker, WorkerInFull
 from tenax.model.names import worker_name_fault
 from tenax.model.source.findings import suggest
 from tenax.model.wire import (
@@ -28,8 +28,9 @@ from tenax.model.wire import (
 )
 from tenax.policy.dispatch.health import health_tests
 from tenax.policy.transitions import check
-from tenax.store.fleet import workers
-from tenax.store.fleet.workers import BeatAnswer, LockedWorker, WorkerRow
+from tenax.store.fleet import worker_health, workers
+from tenax.store.fleet.worker_health import WorkerRow
+from tenax.store.fleet.workers import BeatAnswer, LockedWorker
 from tenax.store.tables import live_items
 
 LEASES_SHOWN = 100  # leases in the view of a worker
@@ -131,7 +132,7 @@ def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: BeatAnswer |
 
 async def list_workers(context: EngineContext, *, gone: bool) -> list[Worker]:
     async with context.transaction() as tx:
-        rows = await workers.load_workers(
+        rows = await worker_health.load_workers(
             tx, context.settings.health_window, context.settings.lease, gone=gone
         )
     return [_shown(context, row) for row in rows]
@@ -139,7 +140,7 @@ async def list_workers(context: EngineContext, *, gone: bool) -> list[Worker]:
 
 async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
     async with context.transaction() as tx:
-        rows = await workers.load_workers(
+        rows = await worker_health.load_workers(
             tx, context.settings.health_window, context.settings.lease, name=name, gone=True
         )
         if not rows:
@@ -151,7 +152,7 @@ async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
     return WorkerInFull(
         **structs.asdict(_shown(context, rows[0])),
         columns=[
-            Column(
+            ColumnInfo(
                 column=cast("HealthColumn", column.name),
                 value=column.value,
                 degraded_at=column.degraded_at,
@@ -224,7 +225,7 @@ async def steer(
             check("worker", known.state, state)
         await workers.set_worker_state(tx, name, state, reason=reason, actor=actor)
         if state == "active":
-            await workers.clear_workers(tx, [name])
+            await worker_health.clear_workers(tx, [name])
         data = OperatorData(action=_ACTIONS[state], worker=name, actor=actor, reason=reason)
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     context.notifier.announce(ready=True, fleet=True)

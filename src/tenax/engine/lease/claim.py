@@ -29,8 +29,8 @@ from tenax.policy.dispatch.claim_plan import (
     SnapshotSource,
 )
 from tenax.store.connect import Connection
+from tenax.store.dispatch import claims
 from tenax.store.rows import LeasedItem
-from tenax.store.tables import claims
 
 
 class Claims:

@@ -10,7 +10,7 @@ from tenax.model.json_text import encode
 from tenax.model.wire import LeaseRequest
 from tenax.policy.dispatch.assignment import Offer, order_slots
 from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE
-from tenax.store.tables.claims import WorkerGroup
+from tenax.store.dispatch.claims import WorkerGroup
 
 
 @dataclass(frozen=True, slots=True)

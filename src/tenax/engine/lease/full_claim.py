@@ -18,9 +18,9 @@ from tenax.policy.dispatch.assignment import PROBE, Candidate, Offer, admit, ass
 from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE, Level, LevelSnapshot, QueueSnapshot
 from tenax.policy.dispatch.fair_turns import FairTurns, order_candidates
 from tenax.store.connect import Connection
+from tenax.store.dispatch import claims
+from tenax.store.dispatch.claims import LeaseTerms, QueueLimit, WorkerGroup
 from tenax.store.rows import LeasedItem
-from tenax.store.tables import claims
-from tenax.store.tables.claims import LeaseTerms, QueueLimit, WorkerGroup
 
 MAX_LANES = 64
 """Fan-outs of one level that a claim reads. The next claim goes on behind them. If they have too few items, all are

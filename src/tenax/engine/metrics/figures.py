@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import list_workers
 from tenax.model.events import timestamp
-from tenax.model.fleet_views import Worker
-from tenax.model.health import HEALTHS
+from tenax.model.fleet.health import HEALTHS
+from tenax.model.fleet.views import Worker
 from tenax.model.metrics import figures as views
 from tenax.model.metrics.alerts import AlertTerms, evaluate
 from tenax.model.metrics.counts import LATENESS_BOUNDS
 from tenax.store.connect import Connection
 from tenax.store.fleet.queues import list_queues
-from tenax.store.tables import metrics
+from tenax.store.metrics import figures as metrics
 
 MINUTES_SHOWN = 30  # minutes of throughput that an overview has
 ROWS_SHOWN = 10  # failures and groups of failures that an overview has

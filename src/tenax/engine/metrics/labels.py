@@ -1,4 +1,4 @@
-"""Bounds the values of labels. The first values get series of their own, for ever; all others are `other`."""
+"""Bounds the values of labels. The first values get series of their own, for ever. All others are `other`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from tenax.model.metrics.counts import Counts
 from tenax.store.connect import Connection
-from tenax.store.tables import roll_up
+from tenax.store.metrics import roll_up
 
 OTHER = "other"
 Label = Literal["step", "reason"]

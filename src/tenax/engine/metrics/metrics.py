@@ -1,4 +1,4 @@
-"""All that an engine measures: the counts of the log, and the figures, alerts and statistics that are made of them."""
+"""Gives what an engine measures: the counts of the log, and the figures, alerts and statistics made of them."""
 
 from __future__ import annotations
 

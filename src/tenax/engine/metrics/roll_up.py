@@ -17,10 +17,10 @@ from tenax.engine.metrics.labels import Labels
 from tenax.engine.metrics.totals import totals_of
 from tenax.engine.slices import TimeSlice
 from tenax.model.metrics.counts import Counts, RetryUnderway
-from tenax.model.metrics.fold import Fold, items_of_retries
+from tenax.model.metrics.fold import LogCounter, items_of_retries
 from tenax.model.metrics.log_rows import LogRow, read_chunk
 from tenax.store.connect import Connection
-from tenax.store.tables import roll_up
+from tenax.store.metrics import log_cursor, roll_up
 
 FIRST_STEP = 16
 """Transactions that the first part of a round reads. Those of a busy server have up to some hundred rows each."""
@@ -38,7 +38,7 @@ _log = structlog.get_logger("tenax.metrics")
 
 
 class Part(NamedTuple):
-    """What one transaction has counted."""
+    """Says what one transaction has counted."""
 
     rows: int
     done: bool
@@ -95,8 +95,8 @@ class RollUp:
             raise
 
     async def _count_in(self, tx: Connection) -> Part:
-        cursor = await roll_up.lock_cursor(tx)
-        part = await roll_up.read_log_rows(tx, cursor, self._step)
+        cursor = await log_cursor.lock_cursor(tx)
+        part = await log_cursor.read_log_rows(tx, cursor, self._step)
         now = part.now.timestamp()
         if part.newest < cursor.counted:
             await self._begin_anew(tx, part, now)
@@ -110,7 +110,7 @@ class RollUp:
         await roll_up.add_counts(tx, counts)
         await roll_up.add_totals(tx, totals_of(counts, await self._labels.of(tx, counts)))
         at = now if done or not rows else min(max(row.at for row in rows), now)
-        await roll_up.save_cursor(tx, roll_up.Cursor(part.counted, part.open, cursor.floor, at))
+        await log_cursor.save_cursor(tx, log_cursor.Cursor(part.counted, part.open, cursor.floor, at))
         self.lag = 0.0 if done else max(now - at, 0.0) if rows else self.lag
         self._adapt(len(rows))
         return Part(len(rows), done)
@@ -119,7 +119,7 @@ class RollUp:
         """Counts rows, and writes the retries that are under way after them."""
         underway = await roll_up.load_retries_underway(tx, set(items_of_retries(rows)))
         before = {key: _copy(retry) for key, retry in underway.items()}
-        fold = Fold(underway, await self._name_workflows(tx, rows))
+        fold = LogCounter(underway, await self._name_workflows(tx, rows))
         time_slice = TimeSlice()
         for row in rows:
             if time_slice.is_over:
@@ -150,17 +150,17 @@ class RollUp:
                 self._workflows.keep(execution_id, name)
         return named
 
-    async def _begin_anew(self, tx: Connection, part: roll_up.LogPart, now: float) -> None:
+    async def _begin_anew(self, tx: Connection, part: log_cursor.LogPart, now: float) -> None:
         """Goes on in a cluster whose transaction numbers are smaller than those of the cursor: in a restored one.
 
         The rows that came with the restore count as counted. Some of the last second before the backup may be missed.
         """
-        newest_id = await roll_up.find_newest_id(tx)
+        newest_id = await log_cursor.find_newest_id(tx)
         _log.warning(
             "the database was restored into another cluster: metrics go on from here",
             counted_rows_up_to=newest_id,
         )
-        await roll_up.save_cursor(tx, roll_up.Cursor(part.newest, part.open, newest_id, now))
+        await log_cursor.save_cursor(tx, log_cursor.Cursor(part.newest, part.open, newest_id, now))
 
     def _adapt(self, rows: int) -> None:
         """Chooses how many transactions the next part reads."""
@@ -174,14 +174,14 @@ class RollUp:
     async def _summarize(self) -> None:
         """Summarizes full ranges of the log in its index, so that the next rounds do not read them."""
         async with self._context.transaction() as tx:
-            for index, full in (await roll_up.list_log_indexes(tx)).items():
+            for index, full in (await log_cursor.list_log_indexes(tx)).items():
                 first = self._summarized.get(index, 0)
                 end = min(full, first + SUMMARIZED_AT_ONCE)
-                if end > first and await roll_up.summarize_ranges(tx, index, first, end):
+                if end > first and await log_cursor.summarize_ranges(tx, index, first, end):
                     self._summarized[index] = end
 
 
-async def _rows_of(part: roll_up.LogPart) -> list[LogRow]:
+async def _rows_of(part: log_cursor.LogPart) -> list[LogRow]:
     """Reads the rows, in the order in which they were written."""
     rows: list[LogRow] = []
     unreadable = 0

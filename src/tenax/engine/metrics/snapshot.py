@@ -1,4 +1,4 @@
-"""Reads the metrics of the whole database, and not more often than they are worth."""
+"""Reads the metrics of the whole database. The longer that takes, the more seldom it is done."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tenax.engine.fleet.leader import Leadership
 from tenax.engine.fleet.workers import list_workers
 from tenax.engine.metrics.figures import alert_terms, figures_in
 from tenax.engine.metrics.roll_up import RollUp
-from tenax.model.fleet_views import Queue
+from tenax.model.fleet.views import Queue
 from tenax.model.metrics.alerts import evaluate
 from tenax.model.metrics.figures import Alert, Figures
 from tenax.store import service
 from tenax.store.fleet.queues import list_queues
-from tenax.store.tables import metrics
+from tenax.store.metrics import figures as metrics
 
 LEAST_AGE = 0.5  # seconds for which a snapshot is used
 PAUSE_FOR_COST = 50
-"""A snapshot is used for so many times as long as it took to read: a queue of a million items is counted rarely."""
+"""A snapshot is used for this many times the seconds that it took to read. So a queue of a million items is counted rarely."""
 
 
 class Snapshot(msgspec.Struct):

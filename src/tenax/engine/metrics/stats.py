@@ -11,7 +11,7 @@ from tenax.errors import UsageError
 from tenax.model.events import timestamp
 from tenax.model.metrics.figures import AttemptReturn, By, RetryGroup, RetryStats
 from tenax.store import service
-from tenax.store.tables import metrics
+from tenax.store.metrics import figures as metrics
 
 DEFAULT_SPAN = timedelta(days=1)
 

@@ -1,4 +1,4 @@
-"""Makes of the counts of a part of the log what is added to the totals: the counters of `/metrics`."""
+"""Turns the counts of a part of the log into additions to the totals, which are the counters of `/metrics`."""
 
 from __future__ import annotations
 

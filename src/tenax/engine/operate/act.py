@@ -20,7 +20,7 @@ from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
 from tenax.engine.operate import family
 from tenax.engine.operate.bulk_mark import BulkMark
-from tenax.engine.operate.operator_action import OperatorAction, check_action
+from tenax.engine.operate.operator_action import ActionRequest, check_action
 from tenax.engine.operate.reopen import How, ReopenRequest, reopen
 from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
 from tenax.engine.operate.rescheduled_policy import rescheduled_policy
@@ -37,12 +37,12 @@ from tenax.engine.slices import TimeSlice
 from tenax.errors import Busy
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
-from tenax.model.events.types import OperatorAction as OperatorActed
+from tenax.model.events.types import OperatorAction
 from tenax.model.json_text import decode
 from tenax.model.policy import Policy
 from tenax.model.views import ActionAnswer, ExecutionStatus
 from tenax.policy.operator_actions import EXECUTION_ACTIONS, ItemAction
-from tenax.policy.operator_transition import OperatorTransition, Word, operate
+from tenax.policy.operator_transition import Instruction, OperatorTransition, operate
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -65,12 +65,12 @@ _HOW: dict[str, How] = {"retry": "grant", "reset": "reset", "resolve": "keep", "
 async def act(
     context: EngineContext,
     execution_id: int,
-    asked: OperatorAction,
+    asked: ActionRequest,
     *,
     actor: str,
     mark: BulkMark | None = None,
 ) -> ActionAnswer:
-    """Carries out an action. Raises Conflict where it is not legal, with what would be. `mark` is set in the
+    """Carries out an action. Raises Conflict if it is not legal, and names the actions that are. `mark` is set in the
     transaction of the action."""
     check_action(asked)
     if asked.action in EXECUTION_ACTIONS:
@@ -94,7 +94,7 @@ async def act(
 
 
 async def _act_on_execution(
-    context: EngineContext, execution_id: int, asked: OperatorAction, actor: str, mark: BulkMark | None
+    context: EngineContext, execution_id: int, asked: ActionRequest, actor: str, mark: BulkMark | None
 ) -> ActionAnswer:
     act_on = {"cancel": family.cancel, "pause": family.pause, "resume": family.resume}[asked.action]
     changed = await act_on(context, execution_id, actor=actor, reason=asked.reason, mark=mark)
@@ -112,12 +112,12 @@ async def _act_on_execution(
 
 @dataclass(slots=True)
 class _ItemActions:
-    """One action on work items of an execution, in one transaction."""
+    """Carries out one action on work items of an execution, in one transaction."""
 
     tx: Connection
     context: EngineContext
     execution_id: int
-    asked: OperatorAction
+    asked: ActionRequest
     actor: str
     mark: BulkMark | None
     journal: Journal = field(init=False)
@@ -151,7 +151,7 @@ class _ItemActions:
     # -- locks and targets
 
     async def _lock(self) -> LockedFamily:
-        """Locks the execution with its parents, and a failed one with its descendants: in the order of their ids."""
+        """Locks the execution and its parents in the order of their ids. Descendants of a failed one are locked too."""
         rows, now = await live_items.lock_executions(self.tx, await find_line(self.tx, self.execution_id))
         if now is None:
             raise no_execution(self.execution_id)
@@ -176,7 +176,7 @@ class _ItemActions:
         return [item for item in items if item.step in steps and not item.compensates]
 
     async def _start_again(self, locked: LockedFamily) -> list[ReopenRequest]:
-        """Starts the ended steps again that the action is meant for, with the family that goes on with them."""
+        """Starts the ended steps again that the action names, and opens parents and children that go on with them."""
         if self.row.failing:
             raise cannot_go_on(self.row)
         state = await locked.state(self.execution_id)
@@ -205,7 +205,7 @@ class _ItemActions:
             bulk=UNSET if self.mark is None else self.mark.job_id,
         )
         step, item = (asked.step, asked.item) if here else (None, None)
-        self.journal.log(execution_id, event(OperatorActed, step, item=item, data=data))
+        self.journal.log(execution_id, event(OperatorAction, step, item=item, data=data))
 
     @staticmethod
     def _wanted(requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
@@ -220,7 +220,9 @@ class _ItemActions:
         """Passes the items through the transition, and takes in what follows."""
         keys = {fan_out_key(item) for item in items if item.item_no is not None and not item.compensates}
         self.fan_outs = await load_fan_outs(self.tx, sorted(keys)) if keys else {}
-        word = Word(cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result)
+        instruction = Instruction(
+            cast("ItemAction", self.asked.action), self.actor, self.asked.reason, self.asked.result
+        )
         clocks: list[int] = []
         policies: dict[int, Policy] = {}
         time_slice = TimeSlice()
@@ -229,9 +231,11 @@ class _ItemActions:
                 await time_slice.give_way()
             fan_out = None if item.compensates else self.fan_outs.get(fan_out_key(item))
             if self.asked.policy is not None:
-                word = word._replace(policy=rescheduled_policy(self.plan, item, self.asked.policy))
+                instruction = instruction._replace(
+                    policy=rescheduled_policy(self.plan, item, self.asked.policy)
+                )
             made = operate(
-                self.plan, item, word, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
+                self.plan, item, instruction, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
             )
             self._take(made, fan_out)
             clocks += [item.id] if made.restarts_clock else []

@@ -1,4 +1,4 @@
-"""The mark that an action for a bulk job sets in its own transaction."""
+"""Marks an item of a bulk job as done, in the transaction of the action on it."""
 
 from __future__ import annotations
 

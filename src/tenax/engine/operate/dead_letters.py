@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_letter
 from tenax.engine.operate.act import act
-from tenax.engine.operate.operator_action import OperatorAction as Asked
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Conflict, UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
@@ -54,7 +54,7 @@ async def redrive(
 async def _start_again(context: EngineContext, one: StoredLetter, *, actor: str, reason: str | None) -> None:
     """Gives the item one more attempt, or releases it from its quarantine. A failed execution runs again for it."""
     place = one.place
-    asked = Asked("retry", step=place.step, item=place.item_no, reason=reason)
+    asked = ActionRequest("retry", step=place.step, item=place.item_no, reason=reason)
     await act(context, place.execution_id, asked, actor=actor)
 
 

@@ -27,7 +27,7 @@ TRIES = 5  # transactions that may fail by a deadlock before the error is raised
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """An execution with all its open descendants, itself included. All are locked."""
+    """Holds an execution and all its open descendants. All are locked."""
 
     context: EngineContext
     tx: Connection
@@ -39,8 +39,7 @@ class _Family:
     mark: BulkMark | None = None
 
     def log(self, row: ExecutionRow, action: str) -> None:
-        """Logs the operator's action with the execution it was asked for. The descendants' events name
-        that execution."""
+        """Logs the operator's action. The events of descendants name the execution that the operator named."""
         because_of = self.head.id if row.id != self.head.id else UNSET
         bulk = UNSET if self.mark is None else self.mark.job_id
         data = OperatorData(

@@ -1,4 +1,4 @@
-"""An operator's action as it is asked for, and the check of what can be said without the execution."""
+"""Describes a requested action, and refuses requests that are wrong whatever the state of the execution."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tenax.policy.operator_actions import ACTIONS, EXECUTION_ACTIONS, NEED_REASO
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorAction:
-    """What an operator asks for: an action on an execution, on one of its steps, or on one item of a fan-out."""
+class ActionRequest:
+    """Describes an action on an execution, on one of its steps, or on one item of a fan-out."""
 
     action: str
     step: str | None = None
@@ -26,7 +26,7 @@ class OperatorAction:
     """The fields of the retry policy that `reschedule` changes."""
 
 
-def check_action(asked: OperatorAction) -> None:
+def check_action(asked: ActionRequest) -> None:
     """Refuses an action that no execution could carry out."""
     if asked.action not in ACTIONS:
         raise UsageError(f"there is no action {shorten(repr(asked.action))}{suggest(asked.action, ACTIONS)}")

@@ -9,9 +9,9 @@ from tenax.errors import UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
-from tenax.model.fleet_views import LimitAnswer, Queue
+from tenax.model.fleet.queue_limits import MAX_LIMIT, MIN_RATE, usual_burst
+from tenax.model.fleet.views import LimitAnswer, Queue
 from tenax.model.names import name_fault
-from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, usual_burst
 from tenax.model.source.findings import shorten
 from tenax.store.fleet import queues, workers
 

@@ -50,7 +50,7 @@ from tenax.store.tables.reopening import adopt_child, reopen_execution
 from tenax.store.tables.steps import ended_steps
 
 How = Literal["grant", "reset", "keep"]
-"""What happens to the ledger of a failed item: one more attempt, nothing counted any more, or nothing."""
+"""What happens to the ledger of a failed item. `grant`: it gets one more attempt. `reset`: nothing is counted any more. `keep`: nothing."""
 ItemKey = tuple[str, int | None]
 _OVER = ("completed", "failed", "skipped", "unreachable")
 _LIVE = ("queued", "running", "retrying", "held")
@@ -58,7 +58,7 @@ _LIVE = ("queued", "running", "retrying", "held")
 
 @dataclass(slots=True)
 class ReopenRequest:
-    """The steps of one locked execution that start again."""
+    """Says which steps of one locked execution start again, and how."""
 
     row: ExecutionRow
     plan: Plan

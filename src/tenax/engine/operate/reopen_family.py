@@ -24,7 +24,7 @@ Wanted = dict[str, frozenset[int] | None]
 
 @dataclass(slots=True)
 class LockedFamily:
-    """The executions that may start again together. All of them are locked."""
+    """Holds the executions that may start again together. All of them are locked."""
 
     tx: Connection
     context: EngineContext

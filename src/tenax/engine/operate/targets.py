@@ -1,4 +1,4 @@
-"""Finds what an operator's action is meant for: work items that are open, and steps that have ended and start again.
+"""Finds what an operator's action is applied to: work items that are open, and steps that have ended and start again.
 
 An action that is legal on none of them is refused, with the reason and with what would be legal.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.source.findings import suggest
 from tenax.model.state.execution import ExecutionState, StepState
@@ -29,7 +29,7 @@ from tenax.store.rows import ExecutionRow, OperatedItem
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What an action is meant for."""
+    """Names what an action is applied to."""
 
     items: list[OperatedItem] = field(default_factory=list)
     """Open work items."""
@@ -37,7 +37,7 @@ class Targets:
     """Ended steps that start again. Of a fan-out, with the numbers of its items."""
 
 
-def check_execution(row: ExecutionRow, asked: OperatorAction, *, deactivated: bool) -> None:
+def check_execution(row: ExecutionRow, asked: ActionRequest, *, deactivated: bool) -> None:
     """Refuses an action on an execution that can no longer, or not yet, be acted on."""
     if deactivated:
         raise Conflict(
@@ -68,7 +68,7 @@ def _anew(execution_id: int) -> str:
 
 
 def find_open_targets(
-    row: ExecutionRow, plan: Plan, asked: OperatorAction, items: Sequence[OperatedItem]
+    row: ExecutionRow, plan: Plan, asked: ActionRequest, items: Sequence[OperatedItem]
 ) -> list[OperatedItem]:
     """Returns the open items that the action is legal for."""
     check_place(plan, asked)
@@ -81,7 +81,7 @@ def find_open_targets(
 
 
 def find_ended_targets(
-    row: ExecutionRow, asked: OperatorAction, state: ExecutionState
+    row: ExecutionRow, asked: ActionRequest, state: ExecutionState
 ) -> dict[str, frozenset[int] | None]:
     """Returns the ended steps that the action starts again."""
     if asked.step is None:
@@ -101,7 +101,7 @@ def find_ended_targets(
     return {asked.step: frozenset((asked.item,)) if ended else frozenset()}
 
 
-def was_cut_short(row: ExecutionRow, plan: Plan, asked: OperatorAction, state: ExecutionState) -> bool:
+def was_cut_short(row: ExecutionRow, plan: Plan, asked: ActionRequest, state: ExecutionState) -> bool:
     """Returns whether a failed execution can go on though none of its steps has failed: its deadline has ended it."""
     if row.open or asked.step is not None or asked.action not in ("retry", "reset"):
         return False
@@ -115,7 +115,7 @@ def _items_of(step: StepState) -> frozenset[int] | None:
     return None if step.fan_out is None else failed_items(step)
 
 
-def _may_start_again(row: ExecutionRow, step: StepState, asked: OperatorAction) -> bool:
+def _may_start_again(row: ExecutionRow, step: StepState, asked: ActionRequest) -> bool:
     if is_lost(step):
         return step.fan_out is None or bool(failed_items(step))
     if step.fan_out is not None and step.status in ("queued", "running", "retrying", "held"):
@@ -124,7 +124,7 @@ def _may_start_again(row: ExecutionRow, step: StepState, asked: OperatorAction) 
     return not row.open and step.status == "cancelled" and step.enqueued_at is not None
 
 
-def check_place(plan: Plan, asked: OperatorAction) -> None:
+def check_place(plan: Plan, asked: ActionRequest) -> None:
     """Refuses a step that the plan does not have, and the number of an item where there are none."""
     if asked.step is None:
         return
@@ -134,7 +134,7 @@ def check_place(plan: Plan, asked: OperatorAction) -> None:
         raise UsageError(f"step {asked.step} has no `for_each`: it is one item, so leave `item` out")
 
 
-def _refuse_several(row: ExecutionRow, asked: OperatorAction, steps: set[str]) -> None:
+def _refuse_several(row: ExecutionRow, asked: ActionRequest, steps: set[str]) -> None:
     if len(steps) > 1:
         names = ", ".join(sorted(steps)[:20])
         raise UsageError(
@@ -143,7 +143,7 @@ def _refuse_several(row: ExecutionRow, asked: OperatorAction, steps: set[str]) -
         )
 
 
-def nothing_to_do(row: ExecutionRow, asked: OperatorAction, state: ExecutionState) -> Conflict:
+def nothing_to_do(row: ExecutionRow, asked: ActionRequest, state: ExecutionState) -> Conflict:
     """Returns the refusal of an action that no work of the execution is in a state for."""
     if asked.step is None:
         lost = lost_steps(state)

@@ -20,7 +20,6 @@ from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
 from tenax.store.fleet.workers import end_lost_workers
-from tenax.store.tables import live_items
 
 SWEPT_AT_ONCE = 10_000
 """Open executions that one sweep checks. The next sweep goes on from there."""
@@ -71,7 +70,7 @@ class Maintenance:
         """Records that a server is alive. After a gap in service no lease expires for a full lease."""
         settings = self._context.settings
         async with self._context.transaction() as tx:
-            await live_items.beat_service(tx, settings.lease, settings.probe_after)
+            await service.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
         """Synchronises the state of the workers. The leading server also judges their health and searches for stuck work."""

@@ -18,10 +18,11 @@ from tenax.model.attempt.outcome import Facts, FailureClass, Outcome
 from tenax.model.durations import format_duration
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
-from tenax.store.fleet.workers import find_served_items
+from tenax.store import service
+from tenax.store.dispatch.able_workers import find_served_items
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow
-from tenax.store.tables import live_items
+from tenax.store.tables import due_items, live_items
 
 BATCH = 500  # expired items that one transaction handles
 _log = structlog.get_logger("tenax.reap")
@@ -50,8 +51,8 @@ class Reaper:
         settings = self._context.settings
         async with self._context.transaction() as tx:
             # A gap in service is detected before any item expires.
-            await live_items.beat_service(tx, settings.lease, settings.probe_after)
-            found = await live_items.find_expired_items(tx, BATCH, self.isolated)
+            await service.beat_service(tx, settings.lease, settings.probe_after)
+            found = await due_items.find_expired_items(tx, BATCH, self.isolated)
         return await self._isolated.process(found, self._decide, "an expired work item cannot be decided on")
 
     async def _decide(self, found: Sequence[tuple[int, int]]) -> int:
@@ -65,7 +66,7 @@ async def _reap_batch(context: EngineContext, found: Sequence[tuple[int, int]]) 
         executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        items = await live_items.lock_expired_items(tx, [item_id for item_id, _ in found])
+        items = await due_items.lock_expired_items(tx, [item_id for item_id, _ in found])
         journal = Journal(now)
         waited = [item.id for item in items if item.state in ("queued", "retrying")]
         served = await find_served_items(tx, waited, context.settings.lease) if waited else set()
@@ -150,7 +151,7 @@ def _awaited(item: ItemRow) -> str:
 
 async def _reap_executions(context: EngineContext) -> int:
     async with context.transaction() as tx:
-        found = await live_items.find_expired_executions(tx, BATCH)
+        found = await due_items.find_expired_executions(tx, BATCH)
     return sum([await _reap_execution(context, execution_id) for execution_id in found])
 
 

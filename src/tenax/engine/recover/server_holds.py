@@ -15,7 +15,7 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import event
 from tenax.model.events.types import RetryReleased
 from tenax.model.execution_views import Event
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.store.fleet import queues
 from tenax.store.journal import Journal

@@ -15,8 +15,8 @@ from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.slices import urgent
 from tenax.errors import Unreachable
-from tenax.store.tables import live_items
-from tenax.store.tables.live_items import NextWake
+from tenax.store.tables import due_items
+from tenax.store.tables.due_items import NextWake
 
 LONGEST = 5.0
 """Seconds after which the database is asked again in any case."""
@@ -80,11 +80,11 @@ class Timers:
         asked = asyncio.get_running_loop().time()
         with urgent():
             async with self._context.statements() as tx:
-                wake = await live_items.next_wake(tx, self._reaper.isolated, LONGEST)
+                wake = await due_items.next_wake(tx, self._reaper.isolated, LONGEST)
         rest = min(LONGEST_REST, REST * (asyncio.get_running_loop().time() - asked))
         self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
-        if wake.places:
-            self._begin("places", lambda: fill_slots(self._context))
+        if wake.slots:
+            self._begin("slots", lambda: fill_slots(self._context))
         over = _earliest(wake.wait, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
             self._begin("reap", self._reaper.reap)

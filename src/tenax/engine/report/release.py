@@ -23,10 +23,10 @@ from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
-from tenax.store.fleet import workers
+from tenax.store.dispatch import able_workers
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, FanOutRow, ItemRow
-from tenax.store.tables import live_items
+from tenax.store.tables import due_items, live_items
 from tenax.store.tables.fan_outs import load_fan_outs
 
 
@@ -118,7 +118,7 @@ def _hand_back(journal: Journal, item: ItemRow, step: Step, back: Release, refus
 
 
 async def _others(tx: Connection, context: EngineContext, item: ItemRow, refused: tuple[str, ...]) -> bool:
-    able = await workers.find_able_workers(tx, item.id, context.settings.lease)
+    able = await able_workers.find_able_workers(tx, item.id, context.settings.lease)
     return bool(set(able) - set(refused))
 
 
@@ -132,12 +132,12 @@ def _no_handler(item: ItemRow, detail: str | None) -> Outcome:
 async def give_up_unwanted(context: EngineContext) -> int:
     """Fails items that every live worker has refused and whose other workers are gone."""
     async with context.transaction() as tx:
-        found = await live_items.find_unwanted_items(tx, context.settings.lease)
+        found = await due_items.find_unwanted_items(tx, context.settings.lease)
         executions, now = await live_items.lock_executions(tx, [item.execution_id for item in found])
         if now is None:
             return 0
         journal = Journal(now)
-        items = await live_items.lock_unwanted_items(tx, [item.id for item in found])
+        items = await due_items.lock_unwanted_items(tx, [item.id for item in found])
         for item in items:
             item.attempt += 1
         ended = [EndedAttempt(item, _no_handler(item, None), "unwanted") for item in items]

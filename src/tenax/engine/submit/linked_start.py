@@ -20,7 +20,7 @@ from tenax.store.tables.executions import StoredExecution
 
 @dataclass(frozen=True, slots=True)
 class WantedExecution:
-    """An execution of a stored workflow that someone asks for."""
+    """Describes a requested execution of a stored workflow."""
 
     workflow: str
     """Its name, or NAME@VERSION."""
@@ -33,7 +33,7 @@ class WantedExecution:
 
 @dataclass(frozen=True, slots=True)
 class LinkedExecution:
-    """A new execution, the one that it repeats, and the first one of that chain."""
+    """Names a new execution, the one that it repeats, and the first one of that chain."""
 
     id: int
     retry_of: int | None

@@ -20,8 +20,8 @@ from tenax.policy.diagnosis import executions as of_executions
 from tenax.policy.diagnosis import fleet as of_fleet
 from tenax.policy.diagnosis.items import diagnose_item
 from tenax.store import service
+from tenax.store.dispatch.ready_work import ready_kinds
 from tenax.store.fleet import queues
-from tenax.store.tables.ready_work import ready_kinds
 
 CHILDREN_FOLLOWED = 8
 """Levels of children that a diagnosis follows down to the cause."""

@@ -8,14 +8,15 @@ from msgspec.structs import replace
 
 from tenax.model.events import timestamp
 from tenax.model.execution_views import Event, HeldWork
-from tenax.model.queue_limits import rate_words
-from tenax.model.views import IdleWorker, Limited, Standing, Unserved
+from tenax.model.fleet.queue_limits import rate_words
+from tenax.model.fleet.views import IdleWorker
+from tenax.model.views import Limited, Standing, Unserved
 from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.fleet import queues, workers
-from tenax.store.fleet.workers import WorkerRow
-from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
+from tenax.store.dispatch.ready_work import ReadyWork, ready_work_among, ready_work_of
+from tenax.store.fleet import queues, worker_health
+from tenax.store.fleet.worker_health import WorkerRow
 
 NOTHING = Standing()
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
@@ -45,7 +46,7 @@ async def _judged(
     if not ready:
         return []
     lease = settings.lease
-    rows = await workers.load_workers(tx, settings.health_window, lease)
+    rows = await worker_health.load_workers(tx, settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
     lines = {

@@ -54,7 +54,7 @@ def lineage_of(exception: str, bases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def names_of(exception: str, bases: tuple[str, ...]) -> frozenset[str]:
+def exception_names(exception: str, bases: tuple[str, ...]) -> frozenset[str]:
     """Returns every name that matches an exception: the bare and the qualified names of its type and its bases."""
     lineage = lineage_of(exception, bases)
     return frozenset(lineage) | {name.rpartition(".")[2] for name in lineage}

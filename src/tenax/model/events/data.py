@@ -99,26 +99,35 @@ class OperatorData(EventData):
 
 class ReopenedData(EventData):
     steps: Annotated[
-        list[str], Meta(description="those that had ended, or never began, and start again or are ended anew")
+        list[str],
+        Meta(
+            description="the steps that had ended or never began, and now start again or are ended by the operator"
+        ),
     ]
-    pending: Annotated[list[str], Meta(description="those that wait for their needs again")]
+    pending: Annotated[list[str], Meta(description="the steps that wait for their needs again")]
     actor: str
     because_of: (
-        Annotated[int, Meta(description="the execution it was done to, where this one went along")]
+        Annotated[
+            int,
+            Meta(description="the execution on which the person acted, if this one was opened because of it"),
+        ]
         | UnsetType
     ) = UNSET
     failure: (
-        Annotated[AnyFailure, Meta(description="of a lost goal that stays: it fails with this at its end")]
+        Annotated[
+            AnyFailure,
+            Meta(description="the failure of a goal that stays lost; the execution fails with it at its end"),
+        ]
         | UnsetType
     ) = UNSET
     deadline_at: (
-        Annotated[Time, Meta(description="the new one, where the old one had passed")] | UnsetType
+        Annotated[Time, Meta(description="the new deadline, if the old one had passed")] | UnsetType
     ) = UNSET
     parent: Annotated[ParentRecord, Meta(description="the attempt that waits for it now")] | UnsetType = UNSET
 
 
 ByOperator = (
-    Annotated[OperatorEnd, Meta(description="where an operator ended it: what was done, and its state then")]
+    Annotated[OperatorEnd, Meta(description="if an operator ended it: the action, and the state it was in")]
     | UnsetType
 )
 
@@ -212,7 +221,7 @@ class ItemFailedData(TerminalData):
 
 class ItemCompletedData(EventData):
     attempts: int
-    result: Annotated[Any, Meta(description="where an operator gave it")] | UnsetType = UNSET
+    result: Annotated[Any, Meta(description="if an operator gave it")] | UnsetType = UNSET
     operator: ByOperator = UNSET
 
 
@@ -338,13 +347,19 @@ class RescheduledData(EventData):
     available_at: Time
     actor: str
     compensation: Compensation = UNSET
-    was: Annotated[str, Meta(description="its state, where it had ended")] | UnsetType = UNSET
-    ledger: Annotated[Ledger, Meta(description="where it changed")] | UnsetType = UNSET
+    was: Annotated[str, Meta(description="the state in which it had ended")] | UnsetType = UNSET
+    ledger: Annotated[Ledger, Meta(description="its new ledger, if that changed")] | UnsetType = UNSET
     reset: (
-        Annotated[bool, Meta(description="nothing is counted yet, and its clock starts anew")] | UnsetType
+        Annotated[
+            bool, Meta(description="true if nothing is counted any more, and `give_up_after` starts anew")
+        ]
+        | UnsetType
     ) = UNSET
     policy: (
-        Annotated[dict[str, Any], Meta(description="the retry policy that it has from now on")] | UnsetType
+        Annotated[
+            dict[str, Any], Meta(description="the retry policy that it has from now on, if that changed")
+        ]
+        | UnsetType
     ) = UNSET
 
 

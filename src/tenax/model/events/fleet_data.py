@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, field
 
 from tenax.model.events.parts import EventData, Time
-from tenax.model.health import Health
+from tenax.model.fleet.health import Health
 
 HealthValue = float | bool | str | None
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import field
 
-from tenax.model.views import ExecutionStatus, View
+from tenax.model.values import View
+from tenax.model.views import ExecutionStatus
 
 BulkState = Literal["preview", "running", "stopped", "completed"]
 

@@ -49,7 +49,7 @@ _MAX_PROBLEMS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DefinitionLimits:
     """Limits the size of a definition."""
 
     steps: int = 20_000
@@ -59,7 +59,7 @@ class Limits:
     """True if reading must be short. `NotAtOnce` is raised if a schema may take longer."""
 
 
-def read_inputs(given: Mapping[str, Any], findings: Findings, limits: Limits) -> dict[str, Input]:
+def read_inputs(given: Mapping[str, Any], findings: Findings, limits: DefinitionLimits) -> dict[str, Input]:
     """Reads the workflow's `input`, a mapping of names to schemas."""
     if len(given) > MAX_INPUTS:
         findings.add(_PATH, f"more than {MAX_INPUTS} inputs: pass one mapping instead")

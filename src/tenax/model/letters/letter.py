@@ -26,7 +26,7 @@ class LetterPlace(NamedTuple):
 
 
 class Placed(Protocol):
-    """An item, or a change of its letter."""
+    """Is an item, or a change of its letter."""
 
     @property
     def execution_id(self) -> int: ...
@@ -78,7 +78,7 @@ LetterChange = LetterOpened | LetterMoved
 
 
 class Letters(dict[LetterPlace, LetterChange]):
-    """The changes of letters in one transaction, at most one for each item."""
+    """Holds the changes of letters in one transaction, at most one for each item."""
 
     def add(self, change: LetterChange) -> None:
         """Adds a change. A letter that was opened in this transaction is opened with its last status."""

@@ -8,7 +8,8 @@ from msgspec import field
 
 from tenax.model.execution_views import Attempt
 from tenax.model.letters.letter import LetterStatus
-from tenax.model.views import ExecutionStatus, Explanation, OpenPart, View
+from tenax.model.values import OpenPart, View
+from tenax.model.views import ExecutionStatus, Explanation
 
 
 class DeadLetter(View):

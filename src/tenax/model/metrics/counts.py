@@ -57,7 +57,7 @@ class ItemKey(NamedTuple):
 
 
 class RetryUnderway(msgspec.Struct, gc=False):
-    """A failure that is being retried."""
+    """Describes a failure that is being retried."""
 
     attempt: int
     """The number of the attempt that failed."""

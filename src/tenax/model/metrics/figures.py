@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import field
 
-from tenax.model.fleet_views import Queue, Worker
-from tenax.model.views import View
+from tenax.model.fleet.views import Queue, Worker
+from tenax.model.values import View
 
 By = Literal["reason", "step", "class", "worker"]
 
@@ -90,7 +90,7 @@ class RetryGroup(View):
 
 
 class RetryStats(View):
-    """Says what retries came to: whole minutes, by the failure that was retried."""
+    """Says how retries ended, by the failure that was retried. The times are whole minutes."""
 
     since: str
     until: str
@@ -115,7 +115,7 @@ class FailureGroup(View):
 
 
 class NewestFailure(View):
-    """A failure that is being retried."""
+    """Describes a failure that is being retried."""
 
     execution_id: int
     step: str

@@ -1,6 +1,6 @@
 """Counts the events of the log.
 
-The rows of an item come in the order in which they were written; rows of different items may come in any order, and
+The rows of an item come in the order in which they were written. Rows of different items may come in any order, and
 in parts. Between two parts only the failures that are being retried must be kept.
 """
 
@@ -73,8 +73,8 @@ def _key(execution_id: int, event: CountedEvent) -> ItemKey:
     return ItemKey(execution_id, event.step or "", item, compensates)
 
 
-class Fold:
-    """Counts rows. `underway` has the retries of before; it is changed."""
+class LogCounter:
+    """Counts rows. `underway` has the retries that earlier rows began. It is changed."""
 
     def __init__(self, underway: dict[ItemKey, RetryUnderway], workflows: Mapping[int, str]) -> None:
         self.counts = Counts()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.model.definition.workflow import Workflow
-from tenax.model.inputs.inputs import Limits, check_input, read_inputs
+from tenax.model.inputs.inputs import DefinitionLimits, check_input, read_inputs
 from tenax.model.parse.drafts import StepDefaults, StepDraft
 from tenax.model.parse.links import link_steps
 from tenax.model.parse.shape import read_mapping
@@ -22,15 +22,15 @@ from tenax.model.source.findings import Findings, Path
 from tenax.model.source.yaml_source import read_source
 
 __all__ = [
+    "DefinitionLimits",
     "Draft",
-    "Limits",
     "check_input",
     "draft_workflow",
     "parse_workflow",
     "workflow_hash",
 ]
 
-_DEFAULT_LIMITS = Limits()
+_DEFAULT_LIMITS = DefinitionLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def parse_workflow(text: str | bytes, *, filename: str | None = None) -> Workflo
 
 
 def draft_workflow(
-    text: str | bytes, *, filename: str | None = None, limits: Limits = _DEFAULT_LIMITS
+    text: str | bytes, *, filename: str | None = None, limits: DefinitionLimits = _DEFAULT_LIMITS
 ) -> Draft:
     """Reads a definition. Raises an error only if nothing of it can be read further. Other mistakes are findings."""
     source = read_source(text, filename=filename)

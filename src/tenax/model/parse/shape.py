@@ -189,7 +189,7 @@ class Shape(BaseModel):
 
     @classmethod
     def key_names(cls) -> tuple[str, ...]:
-        return tuple(names_of(cls).values())
+        return tuple(keys_by_field(cls).values())
 
     @classmethod
     def field(cls, key: str | int) -> FieldInfo | None:
@@ -203,7 +203,7 @@ class Shape(BaseModel):
     def given(self) -> dict[str, Any]:
         """Returns the keys that were given, in their own order, with their values."""
         given = self.model_fields_set
-        return {key: getattr(self, name) for name, key in names_of(type(self)).items() if name in given}
+        return {key: getattr(self, name) for name, key in keys_by_field(type(self)).items() if name in given}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -234,7 +234,7 @@ class Shape(BaseModel):
 
 
 @cache
-def names_of(shape: type[Shape]) -> dict[str, str]:
+def keys_by_field(shape: type[Shape]) -> dict[str, str]:
     """Returns the keys of a mapping by the names of its fields."""
     return {name: field.alias or name for name, field in shape.model_fields.items()}
 

@@ -40,7 +40,7 @@ from tenax.model.parse.shape import (
     declare,
     exclusive,
     faults,
-    names_of,
+    keys_by_field,
 )
 from tenax.model.source.findings import NOT_YET, nearest, shorten
 from tenax.model.times import parse_time
@@ -69,7 +69,7 @@ class OwnKeys(Shape):
         given = self.model_fields_set
         values = {
             key: getattr(self, name)
-            for name, key in names_of(own).items()
+            for name, key in keys_by_field(own).items()
             if name in given or name not in own.only_if_given
         }
         return {

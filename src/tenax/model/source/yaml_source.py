@@ -13,7 +13,7 @@ from tenax.model.source.yaml_builder import MAX_BYTES, Builder, Node
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Source:
+class YamlSource:
     """Holds the data of a text, the places of its keys and values, and its syntax errors."""
 
     def __init__(self, root: Node, findings: list[Finding], filename: str | None) -> None:
@@ -75,7 +75,7 @@ def _child(node: Node, key: str | int) -> Node | None:
     return None
 
 
-def read_source(text: str | bytes, *, filename: str | None = None) -> Source:
+def read_source(text: str | bytes, *, filename: str | None = None) -> YamlSource:
     """Reads one document. Raises InvalidDefinition if nothing of it can be checked further."""
     content = _decode(text, filename)
     builder = Builder(filename)
@@ -91,7 +91,7 @@ def read_source(text: str | bytes, *, filename: str | None = None) -> Source:
         raise InvalidDefinition(
             [Finding("the file is empty: a workflow has at least `name` and `workflow`", file=filename)]
         )
-    return Source(builder.root, builder.findings, filename)
+    return YamlSource(builder.root, builder.findings, filename)
 
 
 def _decode(text: str | bytes, filename: str | None) -> str:

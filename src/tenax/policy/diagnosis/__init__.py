@@ -1,1 +1,1 @@
-"""Finds out why an execution, a step, an item, a worker or a queue stands as it stands. All of it is pure."""
+"""Diagnoses executions, steps, items, workers and queues: why each is in its state, and what changes it. All of it is pure."""

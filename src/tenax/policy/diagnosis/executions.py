@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tenax.model.diagnosis import Diagnosis, Door, DoorName, Remedy
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Execution, Step
-from tenax.policy.diagnosis.failures import failure_words, why_failed
+from tenax.policy.diagnosis.failures import short_failure, why_failed
 from tenax.policy.diagnosis.moments import for_time, in_time, seconds_until
 from tenax.policy.diagnosis.steps import OVER, closed_doors
 
@@ -181,7 +181,7 @@ def _ended(execution: Execution, decisions: Mapping[str, Decision], evidence: li
     if name is None or name not in execution.steps:
         return Diagnosis(
             about=about,
-            sentence=f"Execution {execution.id} failed: {failure_words(failure)}.",
+            sentence=f"Execution {execution.id} failed: {short_failure(failure)}.",
             remedies=[Remedy(words="run it again", command=["retry", str(execution.id)])],
             evidence=evidence,
         )
@@ -229,11 +229,11 @@ def _compensation(execution: Execution) -> str | None:
         undoing = step.compensation
         if undoing is not None and undoing.status in ("queued", "running", "retrying", "held"):
             return (
-                f"Execution {execution.id} has failed ({failure_words(execution.failure or {})}) and is being undone: "
+                f"Execution {execution.id} has failed ({short_failure(execution.failure or {})}) and is being undone: "
                 f"the compensation of step {name} is {undoing.status}."
             )
     return (
-        f"Execution {execution.id} has failed ({failure_words(execution.failure or {})}) and is being undone."
+        f"Execution {execution.id} has failed ({short_failure(execution.failure or {})}) and is being undone."
     )
 
 

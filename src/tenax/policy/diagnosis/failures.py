@@ -11,7 +11,7 @@ from tenax.model.execution_views import Execution
 
 
 class Failed(NamedTuple):
-    """The cause of a failure in words, and what a person can do about it."""
+    """Holds the cause of a failure in words, and what a person can do about it."""
 
     cause: str
     remedies: list[Remedy]
@@ -26,7 +26,7 @@ def why_failed(
 ) -> Failed:
     """Returns why a step or an item has failed. `decision` is the last one on it, or None if it failed without an
     attempt."""
-    what, again = failure_words(failure), _again(execution, step)
+    what, again = short_failure(failure), _again(execution, step)
     if decision is None:
         return Failed(f"without an attempt: {what}", [*_unstarted(failure), *again])
     return Failed(
@@ -59,7 +59,7 @@ def _verdict_words(failure: Mapping[str, Any], decision: Mapping[str, Any]) -> s
     return f"{reason[:1].upper()}{reason[1:]}"
 
 
-def failure_words(failure: Mapping[str, Any]) -> str:
+def short_failure(failure: Mapping[str, Any]) -> str:
     """Returns the class, the reason and the message of a failure."""
     message = " ".join(str(failure.get("message") or "").split())
     if len(message) > MESSAGE_SHOWN:

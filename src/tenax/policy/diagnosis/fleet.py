@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from tenax.model.diagnosis import Diagnosis, Door, Remedy
 from tenax.model.durations import format_duration
-from tenax.model.fleet_views import Queue, Worker, WorkerInFull
-from tenax.model.queue_limits import rate_words
+from tenax.model.fleet.queue_limits import rate_words
+from tenax.model.fleet.views import Queue, Worker, WorkerInFull
 from tenax.policy.diagnosis.moments import for_time, in_time
 from tenax.policy.dispatch.why_unserved import LiveWorker, Want, why_unserved
 
 
 class ReadyKind(NamedTuple):
-    """Ready items of a queue that ask for the same."""
+    """Counts ready items of a queue that ask for the same runtime and labels."""
 
     queue: str
     runtime: str

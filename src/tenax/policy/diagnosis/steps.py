@@ -8,7 +8,7 @@ from typing import Any
 from tenax.model.diagnosis import Door, DoorName, Remedy
 from tenax.model.execution_views import Execution, Step
 from tenax.model.views import Unserved
-from tenax.policy.diagnosis.failures import failure_words
+from tenax.policy.diagnosis.failures import short_failure
 from tenax.policy.diagnosis.moments import for_time, in_time
 
 OVER = ("completed", "failed", "skipped", "unreachable", "cancelled")
@@ -139,7 +139,7 @@ def _due(execution: Execution, step: Step, subject: str) -> Door:
     assert step.available_at is not None
     counts = f"attempt {step.attempt} has failed" if step.attempt else "an attempt has failed"
     last = next((one for one in reversed(step.attempts) if one.failure), None)
-    why = f" ({failure_words(last.failure)})" if last is not None and last.failure else ""
+    why = f" ({short_failure(last.failure)})" if last is not None and last.failure else ""
     when = in_time(step.available_at, execution.now)
     return Door(
         door="due",

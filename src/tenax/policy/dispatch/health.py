@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenax.model.health import HEALTHS, Health, HealthTerms, WorkerState
+from tenax.model.fleet.health import HEALTHS, Health, HealthTerms, WorkerState
 
 Value = float | str | None
 """The value of a column: a number, a health, a truth value, or None if unknown."""

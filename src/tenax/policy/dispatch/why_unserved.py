@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tenax.model.health import Health, WorkerState
+from tenax.model.fleet.health import Health, WorkerState
 
 NAMED = 5
 """The most idle workers that are named."""

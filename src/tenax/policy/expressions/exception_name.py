@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from tenax.model.attempt.exceptions import names_of
+from tenax.model.attempt.exceptions import exception_names
 from tenax.model.attempt.outcome import Failure
 
 
@@ -16,7 +16,7 @@ class ExceptionName(str):
 
     def __new__(cls, exception: str, bases: tuple[str, ...]) -> Self:
         name = super().__new__(cls, exception)
-        name._names = names_of(exception, bases)
+        name._names = exception_names(exception, bases)
         return name
 
     def __eq__(self, other: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.model.attempt.exceptions import names_of
+from tenax.model.attempt.exceptions import exception_names
 from tenax.model.attempt.outcome import Failure
 
 _EXCEPTION = "exception_"
@@ -17,7 +17,7 @@ def names_reason(names: frozenset[str], failure: Failure) -> bool:
     evidence = failure.evidence
     if "exception" not in evidence or not any(name.startswith(_EXCEPTION) for name in names):
         return False
-    known = names_of(evidence["exception"], tuple(evidence.get("exception_bases", ())))
+    known = exception_names(evidence["exception"], tuple(evidence.get("exception_bases", ())))
     return any(name.removeprefix(_EXCEPTION) in known for name in names if name.startswith(_EXCEPTION))
 
 

@@ -1,4 +1,4 @@
-"""Operators' actions on executions, steps and work items."""
+"""Serves operators' actions on executions, steps and work items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.engine.operate.operator_action import OperatorAction
+from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import UsageError
 from tenax.model.views import ActionAnswer, RetryAnswer
 from tenax.server.schema import requests as bodies
@@ -25,14 +25,14 @@ router = APIRouter(
 
 async def _on_execution(request: Request, execution_id: int, action: str) -> bool:
     body = await read_body(request, bodies.OPERATION, empty=b"{}")
-    asked = OperatorAction(action, body.step, body.item, body.reason)
+    asked = ActionRequest(action, body.step, body.item, body.reason)
     return (await engine(request).act(execution_id, asked, actor=actor(request))).changed
 
 
 async def _on_items(
     request: Request, execution_id: int, action: str, body: bodies.Operation, **more: Any
 ) -> ActionAnswer:
-    asked = OperatorAction(action, body.step, body.item, body.reason, **more)
+    asked = ActionRequest(action, body.step, body.item, body.reason, **more)
     return await engine(request).act(execution_id, asked, actor=actor(request))
 
 
@@ -96,7 +96,7 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
 async def reset(request: Request, execution_id: ExecutionId) -> Response:
     """Resets a step or an item.
 
-    Nothing is counted any more, `give_up_after` starts anew, and what failed runs again. It needs a reason.
+    No attempt counts any more, `give_up_after` starts anew, and what failed runs again. A reason is required.
     """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "reset", body))
@@ -106,7 +106,7 @@ async def reset(request: Request, execution_id: ExecutionId) -> Response:
 async def resolve(request: Request, execution_id: ExecutionId) -> Response:
     """Resolves a step or an item.
 
-    It was done by hand: its result is null, and what depends on it goes on. It needs a reason.
+    Someone has done its work by hand. Its result is null, and the steps that need it go on. A reason is required.
     """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "resolve", body))
@@ -116,7 +116,7 @@ async def resolve(request: Request, execution_id: ExecutionId) -> Response:
 async def complete(request: Request, execution_id: ExecutionId) -> Response:
     """Completes a step or an item with a result.
 
-    What depends on it goes on. It needs a reason.
+    The steps that need it go on. A reason is required.
     """
     body = await read_body(request, bodies.COMPLETION)
     done = await _on_items(request, execution_id, "complete", body, result=body.result, has_result=True)
@@ -127,7 +127,7 @@ async def complete(request: Request, execution_id: ExecutionId) -> Response:
 async def fail(request: Request, execution_id: ExecutionId) -> Response:
     """Fails a step or an item.
 
-    There is no retry, and its `on_failure` applies. It needs a reason.
+    There is no retry, and its `on_failure` applies. A reason is required.
     """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "fail", body))
@@ -137,7 +137,7 @@ async def fail(request: Request, execution_id: ExecutionId) -> Response:
 async def reschedule(request: Request, execution_id: ExecutionId) -> Response:
     """Reschedules waiting retries.
 
-    They get these fields of a retry policy, and are due by them.
+    They get these fields of a retry policy, which decide when they are due.
     """
     body = await read_body(request, bodies.RESCHEDULING)
     return answer_view(await _on_items(request, execution_id, "reschedule", body, policy=body.policy))

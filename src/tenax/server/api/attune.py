@@ -1,4 +1,4 @@
-"""The route with which scripts written for Attune start an execution, or retry one."""
+"""Serves the route by which scripts written for Attune start an execution, or retry one."""
 
 from __future__ import annotations
 

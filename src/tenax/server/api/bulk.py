@@ -1,4 +1,4 @@
-"""Bulk jobs: one action on every execution that a filter selects."""
+"""Serves bulk jobs: one action on every execution that a filter selects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = APIRouter(prefix="/v1/bulk", tags=["bulk"], dependencies=[Depends(refus
 async def create(request: Request) -> Response:
     """Makes a bulk job as a preview.
 
-    It counts the executions of the filter and fixes them. Nothing is done until it is started.
+    It stores which executions the filter selects now, and counts them. Nothing is done until it is started.
     """
     body = await read_body(request, bodies.BULK)
     job = await engine(request).bulk.create(

@@ -1,4 +1,4 @@
-"""Dead letters over HTTP: look at them, redrive and discard them."""
+"""Shows dead letters over HTTP, redrives and discards them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup,
 from tenax.server.schema import letter_requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
-from tenax.server.schema.parameters import Plain, moment_of, one_of, refuse_unknown_parameters
+from tenax.server.schema.parameters import Plain, moment_of, read_statuses, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
 from tenax.server.services import actor, engine
 from tenax.store.fleet.tokens import LARGEST_ID
@@ -47,7 +47,7 @@ def wanted_letters(
     until: Annotated[str | None, _Moment] = None,
 ) -> LetterFilter:
     """Reads the filter of a request."""
-    given = cast("list[LetterStatus] | None", one_of(STATUSES, status))
+    given = cast("list[LetterStatus] | None", read_statuses(STATUSES, status))
     now = datetime.now(UTC)
     return LetterFilter(
         statuses=STATUSES if all else (given or ("open",)),
@@ -85,7 +85,7 @@ async def group_letters(
 ) -> Response:
     """Groups dead letters by their cause.
 
-    The groups are those of the fingerprint, and the largest comes first.
+    Letters with the same fingerprint are one group. The largest comes first.
     """
     return answer_view(await engine(request).letters.groups(wanted, limit=limit))
 
@@ -103,7 +103,7 @@ async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=L
 async def redrive(request: Request) -> Response:
     """Starts the items of dead letters again.
 
-    It starts all of them, or none if one cannot be started.
+    If one of them cannot be started, none is.
     """
     body = await read_body(request, bodies.REDRIVE)
     return answer_view(

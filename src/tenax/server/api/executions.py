@@ -31,7 +31,7 @@ from tenax.server.schema.parameters import (
     ExecutionId,
     Plain,
     moment_of,
-    one_of,
+    read_statuses,
     refuse_unknown_parameters,
 )
 from tenax.server.schema.responses import (
@@ -111,7 +111,7 @@ async def list_executions(
     """
     found = await engine(request).list(
         parse_filter(filter or ""),
-        states=one_of(STATUSES, status),
+        states=read_statuses(STATUSES, status),
         workflow=workflow,
         since=None if since is None else moment_of(since, datetime.now(UTC)),
         before=before,

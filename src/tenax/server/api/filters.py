@@ -1,4 +1,4 @@
-"""Filters that are saved by name: list, save and remove them."""
+"""Lists, saves and removes filters that have a name."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.model.diagnosis import Diagnosis
-from tenax.model.fleet_views import LimitAnswer, Queue, Worker, WorkerInFull
+from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described

@@ -13,7 +13,7 @@ from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
-from tenax.server.schema.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
+from tenax.server.schema.parameters import ExecutionId, StepName, read_statuses, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
 from tenax.server.services import actor, engine
 
@@ -40,7 +40,7 @@ async def items(
     They are in the order of its list. The next page starts with `after`, the number of the last one.
     """
     found = await engine(request).items(
-        execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
+        execution_id, step, states=read_statuses(ITEM_STATUSES, status), after=after, limit=limit
     )
     return answer_view(found)
 

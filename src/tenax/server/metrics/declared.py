@@ -1,4 +1,4 @@
-"""Declares every metric once: its type, its labels, what it says, and which servers export it. The docs are made of it."""
+"""Declares every metric once: its type, its labels, what it says, and which servers export it. The table of the docs is made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the text of `/metrics`. Each answer has a registry of its own; nothing is registered in the process."""
+"""Makes the text of `/metrics`. Each answer has a registry of its own, so nothing is registered in the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from tenax import __version__
 from tenax.engine.measures import Histogram, Measures
 from tenax.engine.metrics.snapshot import Snapshot
-from tenax.model.fleet_views import Queue
+from tenax.model.fleet.views import Queue
 from tenax.model.metrics.counts import LATENESS_BOUNDS
 from tenax.server.metrics.declared import METRICS
 from tenax.server.watchdog import Watchdog
@@ -87,7 +87,7 @@ def families_of_database(snapshot: Snapshot, most: int) -> Iterator[Family]:
 
 
 def _queues(queues: Sequence[Queue], ages: Mapping[str, float], most: int) -> Iterator[Family]:
-    """Yields the metrics of queues. Beyond the first names all are one, named `other`."""
+    """Yields the metrics of queues. Queues beyond the first ones are counted together, under the name `other`."""
     depths: dict[tuple[str, str], float] = {}
     oldest: dict[str, float] = {}
     for place, queue in enumerate(queues):

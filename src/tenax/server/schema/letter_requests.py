@@ -1,4 +1,4 @@
-"""The bodies of requests on dead letters."""
+"""Defines the bodies of requests on dead letters."""
 
 from __future__ import annotations
 

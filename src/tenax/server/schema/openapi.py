@@ -10,7 +10,7 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from tenax.server.auth import is_public
+from tenax.server.auth import is_public_path
 from tenax.server.problems import MEDIA_TYPE
 from tenax.server.schema.body import Body
 from tenax.server.schema.responses import Problem
@@ -52,7 +52,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         for path, operations in schema["paths"].items():
             for operation in operations.values():
-                operation["security"] = [] if is_public(path) else [{"token": []}]
+                operation["security"] = [] if is_public_path(path) else [{"token": []}]
                 operation.update(_words(operation["description"]))
         app.openapi_schema = schema
     return app.openapi_schema

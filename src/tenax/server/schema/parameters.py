@@ -48,7 +48,7 @@ def _names(dependant: Dependant) -> list[str]:
     return own + [name for below in dependant.dependencies for name in _names(below)]
 
 
-def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | None:
+def read_statuses(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | None:
     """Reads the statuses of a filter, which may be repeated or separated by commas. Returns None if the filter names none."""
     names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
     for name in names:

@@ -21,7 +21,7 @@ from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.attempt.usage import bounded_cost, bounded_tokens
 from tenax.model.durations import LONGEST
 from tenax.model.filters.parse import MAX_LENGTH
-from tenax.model.health import HealthReport
+from tenax.model.fleet.health import HealthReport
 from tenax.model.names import worker_name_fault
 from tenax.model.wire import (
     EndedLife,

@@ -11,8 +11,8 @@ from starlette.responses import Response, StreamingResponse
 
 from tenax.engine.slices import TimeSlice
 from tenax.model.execution_views import Execution
-from tenax.model.health import WorkerState
-from tenax.model.views import View
+from tenax.model.fleet.health import WorkerState
+from tenax.model.values import View
 from tenax.store.fleet.tokens import Role
 
 VIEWS_AT_ONCE = 100

@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL keeps its files, and the account that it runs as.
+"""Finds the folder of the embedded PostgreSQL's files, and the account that it runs as.
 
     place/start.lock     held by the process that starts the server
     place/users.lock     held, shared, by every process that uses it

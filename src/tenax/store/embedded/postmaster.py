@@ -1,5 +1,4 @@
-"""The running server of a data directory: finds it, stops it, and watches for the moment when no process needs it any
-more.
+"""Finds and stops the running server of a data directory, and watches for the moment when no process needs it any more.
 
 The watcher is this file run as a script. It is detached from the process that started it, and lives as long as
 PostgreSQL does. So the file imports nothing of Tenax and little of the standard library: it has to be small and must

@@ -1,4 +1,4 @@
-"""A private PostgreSQL. The first process that needs it starts it, processes share it, and it stops with the last of
+"""Starts and stops a private PostgreSQL. The first process that needs it starts it, processes share it, and it stops with the last of
 them.
 
 Three file locks hold this together. The kernel drops them at any death, so that nothing is ever left to clean up by

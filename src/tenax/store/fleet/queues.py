@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from tenax.model.events import timestamp
 from tenax.model.execution_views import HeldWork
-from tenax.model.fleet_views import Queue
+from tenax.model.fleet.views import IdleWorker, Queue
 from tenax.model.json_text import decode
-from tenax.model.views import IdleWorker
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.statements import sql

@@ -1,4 +1,4 @@
-"""Bulk jobs: their rows, the executions that they act on, and how far they are."""
+"""Reads and writes bulk jobs: their rows, the executions that they act on, and how far they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.model.events import timestamp
 from tenax.model.filters.terms import Filter
 from tenax.model.filters.views import BulkCounts, BulkJob, BulkProblem, BulkSample
 from tenax.store.connect import Connection
-from tenax.store.selection.conditions import bounded, with_conditions
+from tenax.store.selection.conditions import limited_in_time, with_conditions
 from tenax.store.statements import sql
 
 MAX_EXECUTIONS = 200_000  # executions of one job
@@ -70,7 +70,7 @@ async def insert_job(tx: Connection, job: NewJob, chosen: Filter) -> tuple[int, 
         sql("insert_bulk_job"), job.action, job.filter, job.reason, job.actor, job.rate, job.canary, job.max_failed
     )  # fmt: skip
     statement, arguments = with_conditions(sql("freeze_executions"), chosen, job_id, MAX_EXECUTIONS)
-    async with bounded(tx):
+    async with limited_in_time(tx):
         total: int = await tx.fetchval(statement, *arguments)
     if total > MAX_EXECUTIONS:
         raise UsageError(
@@ -124,7 +124,7 @@ async def next_items(tx: Connection, job_id: int, most: int) -> list[BulkItem]:
 async def find_matching(tx: Connection, ids: Sequence[int], chosen: Filter) -> set[int]:
     """Returns those of these executions that a filter selects."""
     statement, arguments = with_conditions(sql("find_matching"), chosen, list(ids))
-    async with bounded(tx):
+    async with limited_in_time(tx):
         return {row["id"] for row in await tx.fetch(statement, *arguments)}
 
 

@@ -88,7 +88,7 @@ async def anchor(tx: Connection, chosen: Filter) -> Filter:
 
 
 @asynccontextmanager
-async def bounded(tx: Connection, seconds: float = FILTER_SECONDS) -> AsyncIterator[None]:
+async def limited_in_time(tx: Connection, seconds: float = FILTER_SECONDS) -> AsyncIterator[None]:
     """Limits the time of the statements of the block. Raises UsageError if one takes longer. The transaction is lost
     then."""
     await tx.execute(sql("limit_statement_time"), str(round(seconds * 1000)))

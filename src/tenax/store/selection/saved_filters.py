@@ -1,4 +1,4 @@
-"""Filters that people saved by name."""
+"""Reads and writes the filters that people saved by name."""
 
 from __future__ import annotations
 

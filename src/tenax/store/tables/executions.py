@@ -19,7 +19,7 @@ from tenax.model.views import (
     WaitingItem,
 )
 from tenax.store.connect import Connection
-from tenax.store.selection.conditions import anchor, bounded, with_conditions
+from tenax.store.selection.conditions import anchor, limited_in_time, with_conditions
 from tenax.store.statements import sql
 
 _JSON = ("input", "result", "failure")
@@ -101,7 +101,7 @@ async def list_executions(
     """Lists the executions that a filter selects, the newest first, each with the id of the work item that it waits
     for (`waiting`). The reason of that wait is not looked up. Raises UsageError if it takes too long."""
     statement, arguments = with_conditions(sql("list_executions"), await anchor(tx, chosen), before, limit)
-    async with bounded(tx):
+    async with limited_in_time(tx):
         rows = await tx.fetch(statement, *arguments)
     return [_summary(row, decode(row["waiting"])) for row in rows]
 

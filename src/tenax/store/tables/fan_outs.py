@@ -149,7 +149,7 @@ def _item(row: Any, max_attempts: int | None) -> ItemInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FanOutCounts:
+class CountedFanOut:
     """The numbers of a fan-out counted from its rows, whatever its counters say."""
 
     live: frozenset[int]
@@ -191,9 +191,9 @@ async def find_broken_fan_outs(tx: Connection) -> list[StepKey]:
     return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fan_outs"))]
 
 
-async def count_fan_out_rows(tx: Connection, key: StepKey) -> FanOutCounts:
+async def count_fan_out_rows(tx: Connection, key: StepKey) -> CountedFanOut:
     row = await tx.fetchrow(sql("count_fan_out_rows"), *key)
-    return FanOutCounts(
+    return CountedFanOut(
         frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
     )
 

@@ -1,30 +1,23 @@
-"""Live work items: locks them, extends their leases, and finds expired ones."""
+"""Locks live work items, loads their inputs, pauses them, and extends their leases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-
-import structlog
 
 from tenax.policy.plan import Plan
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.array_params import column, lines
 from tenax.store.connect import Connection
+from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.rows import (
     ExecutionRow,
-    ExpiredItem,
     ItemRow,
     OpenItem,
-    RefusedItem,
     ServerItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.tables.claims import LeaseTerms
 from tenax.store.time_slices import TimeSlice
-
-_log = structlog.get_logger("tenax.service")
 
 
 async def lock_executions(
@@ -50,13 +43,6 @@ async def load_small_inputs(tx: Connection, ids: Sequence[int], most: int) -> di
 async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
     rows = await tx.fetch(sql("load_leased_items"), column(items), lines(tokens))
     return [ItemRow(*row) for row in rows]
-
-
-async def lock_expired_items(
-    tx: Connection, items: Sequence[int], *, life: str | None = None
-) -> list[ExpiredItem]:
-    """Locks and returns those of these items that have expired, or that this life of a worker holds."""
-    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
 
 
 async def lock_open_items(
@@ -123,15 +109,6 @@ async def pause_items(
     await tx.execute(text, *arguments)
 
 
-async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
-    """Finds expired items with their executions. Items in `but` are left out."""
-    return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit, but)]
-
-
-async def find_expired_executions(tx: Connection, limit: int) -> list[int]:
-    return [row["id"] for row in await tx.fetch(sql("find_expired_executions"), limit)]
-
-
 async def find_leases_of_grants(
     tx: Connection, grants: Sequence[str], worker: str
 ) -> list[tuple[int, int, str]]:
@@ -146,48 +123,3 @@ async def extend_leases(
     rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
     positions = [row["place"] - 1 for row in rows]
     return {(items[n], tokens[n]) for n in positions}
-
-
-@dataclass(frozen=True, slots=True)
-class NextWake:
-    """Holds the time at which something of each kind is next due, if that is soon."""
-
-    now: datetime
-    retry: datetime | None
-    expiry: datetime | None
-    """The end of a lease."""
-    wait: datetime | None
-    """The end of a wait, of a hold, or of the time that an item may be in the queue."""
-    deadline: datetime | None
-    reap_after: datetime | None
-    server_steps: bool
-    """True if steps of the server's own are ready."""
-    messages: bool
-    places: bool
-    """True if a retry of a fan-out is due, and a slot is free."""
-
-
-async def next_wake(tx: Connection, but: Sequence[int], within: float) -> NextWake:
-    """Returns what is next due within `within` seconds. `but` are items that are isolated now."""
-    return NextWake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
-
-
-async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
-    """Records that a server is alive. Half a lease without a record is a gap in service. If the clock was set back,
-    times that are now too far ahead are corrected."""
-    set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
-    if set_back is not None:
-        _log.warning(
-            "the clock of PostgreSQL was set back; times that are too far ahead are corrected",
-            seconds=set_back,
-        )
-        await tx.execute(sql("correct_times"), lease, probe_after)
-
-
-async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
-    """Finds ready items that every live worker able to run them has refused."""
-    return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
-
-
-async def lock_unwanted_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("lock_unwanted_items"), items)]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tenax.model.json_text import encode
 from tenax.store.array_params import column
 from tenax.store.connect import Connection
+from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.journal import (
     NO_TIME,
     Journal,
@@ -16,7 +17,6 @@ from tenax.store.journal import (
 )
 from tenax.store.rows import LeasedItem, NewExecution, NewItem
 from tenax.store.statements import named
-from tenax.store.tables.claims import LeaseTerms
 from tenax.store.time_slices import TimeSlice
 
 

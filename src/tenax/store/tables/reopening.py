@@ -1,4 +1,4 @@
-"""What operators' actions read and write beside the journal: executions that are opened again, and the items that they
+"""Reads and writes for operators' actions, beside the journal: executions that are opened again, and the items that they
 act on."""
 
 from __future__ import annotations

@@ -12,16 +12,16 @@ from tenax.store.statements import sql
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class StoredSignal:
     data: Any
     actor: str
     created_at: datetime
 
 
-async def take_signal(tx: Connection, execution_id: int, name: str, item_id: int) -> Signal | None:
+async def take_signal(tx: Connection, execution_id: int, name: str, item_id: int) -> StoredSignal | None:
     """Takes the oldest free signal of this name for this item."""
     row = await tx.fetchrow(sql("take_signal"), execution_id, name, item_id)
-    return None if row is None else Signal(decode(row["data"]), row["actor"], row["created_at"])
+    return None if row is None else StoredSignal(decode(row["data"]), row["actor"], row["created_at"])
 
 
 async def insert_signal(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from cyclopts import App
 
@@ -11,11 +10,13 @@ from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags, Json
 from tenax.cli.output import print_json, say
 from tenax.cli.process.home import announce_new_database
+from tenax.credentials.passwords import without_password
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
+from tenax.store import service
 from tenax.store.connect import Database
+from tenax.store.connections.outages import using
 from tenax.store.embedded.server import EmbeddedPostgres
-from tenax.store.outages import using
 from tenax.store.transaction import transaction
 
 db = App(name="db", help="Migrate the database, or print its status or URL.")
@@ -75,8 +76,7 @@ async def _status(settings: Settings) -> dict[str, Any]:
     async with Database.open(settings, max_size=1, check_schema=False) as database:
         async with transaction(database) as connection:
             schema = await migrations.status(connection)
-            size = await connection.fetchval("select pg_database_size(current_database())")
-            version = await connection.fetchval("show server_version")
+            size, version = await service.describe_database(connection)
         url = without_password(database.url)
     fits = not (schema.pending or schema.unknown or schema.edited)
     return {
@@ -119,11 +119,3 @@ async def _embedded_url(settings: Settings) -> str:
         return known
     async with Database.open(settings, max_size=1) as database:
         return database.url
-
-
-def without_password(database_url: str) -> str:
-    parts = urlsplit(database_url)
-    if parts.password is None:
-        return database_url
-    user, _, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:...@{host}"))

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from tenax.cli.flags import Json
 from tenax.cli.input.decide_input import read_outcome, read_policy
-from tenax.cli.input.decide_ledger import read_ledger
+from tenax.cli.input.decide_ledger import read_given_ledger
 from tenax.cli.output import print_json, say
 from tenax.model.attempt.outcome import Failure
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Decision, Ledger
@@ -51,7 +51,7 @@ def decide(
     compiled = compile_policy(chosen.policy)
     until = None if chosen.until is None else compile_until(chosen.until)
     asked = read_outcome(outcome)
-    entries = read_ledger(ledger)
+    entries = read_given_ledger(ledger)
     roll = random.Random(seed).random()
 
     def decided(before: Ledger) -> Decided:

@@ -17,7 +17,8 @@ from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import STDIN, read_bytes
 from tenax.cli.input.policies import default_retry
 from tenax.cli.output import say
-from tenax.drawing.graph import Drawing, draw_mermaid, draw_svg, draw_text, drawing_of
+from tenax.drawing.graph import Drawing, draw_mermaid, draw_text, drawing_of
+from tenax.drawing.svg import draw_svg
 from tenax.model.definition.workflow import OnFailure, Step, Workflow
 from tenax.policy.check import load_workflow
 from tenax.policy.graph import goals_of

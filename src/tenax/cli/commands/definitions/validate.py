@@ -13,7 +13,7 @@ from tenax.cli.flags import Json
 from tenax.cli.input.check_definition import check_whole, shown_name
 from tenax.cli.input.inputs import STDIN, definition_of, read_bytes
 from tenax.cli.input.policies import default_retry
-from tenax.cli.input.unknown_tasks import in_order, unknown_tasks
+from tenax.cli.input.unknown_tasks import findings_in_order, unknown_tasks
 from tenax.cli.output import print_json, say
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import child_references
@@ -72,5 +72,5 @@ def _checked(content: bytes, file: str, server_retry: Patch | None) -> tuple[Wor
     folder = str(Path.cwd()) if file == STDIN else folder_of(file)
     unknown = unknown_tasks(content, shown_name(file), folder, files, installed=True)
     if found or unknown:
-        raise InvalidDefinition(in_order(found, unknown))
+        raise InvalidDefinition(findings_in_order(found, unknown))
     return workflow, files

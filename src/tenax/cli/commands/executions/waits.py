@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.commands.executions.control import Reason
+from tenax.cli.commands.operate.control import Reason
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.input.inputs import parse_json
 from tenax.cli.output import print_json, say

@@ -15,7 +15,7 @@ from tenax.cli.input.rates import parse_rate
 from tenax.cli.output import one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.queue_limits import MAX_LIMIT, QueueLimits, rate_words, usual_burst
+from tenax.model.fleet.queue_limits import MAX_LIMIT, QueueLimits, rate_words, usual_burst
 from tenax.model.source.findings import nearest, shorten, suggest
 
 if TYPE_CHECKING:

@@ -207,8 +207,8 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     import structlog
 
     from tenax import __version__
+    from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
-    from tenax.sdk.exchange import without_password
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 

@@ -12,7 +12,7 @@ from tenax.cli.flags import TargetFlags
 from tenax.cli.output import one_line, printable, to_the_second
 from tenax.cli.render.styles import STYLES
 from tenax.cli.render.table import Column, RankedTable
-from tenax.model.queue_limits import rate_words
+from tenax.model.fleet.queue_limits import rate_words
 
 Job = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from tenax.cli.output import one_line
-from tenax.cli.render.fleet_words import health_words, share, short_duration, state_words
+from tenax.cli.render.fleet_words import health_words, percentage, short_duration, state_words
 from tenax.cli.render.table import Column, RankedTable
 
 Worker = Mapping[str, Any]
@@ -49,7 +49,7 @@ _CELLS: Mapping[str, Callable[[Worker], Text]] = {
     "slots": lambda w: Text(str(w["slots"])),
     "busy": lambda w: Text(str(w["queue_depth"])),
     "failures": lambda w: Text(str(w["failures"]), style="red" if w["failures"] else ""),
-    "rate": lambda w: Text(share(w["failure_rate"])),
+    "rate": lambda w: Text(percentage(w["failure_rate"])),
     "heartbeat": lambda w: Text(short_duration(w["heartbeat_age"])),
     "version": lambda w: Text(one_line(w["version"] or "-", _MAX_LENGTH)),
 }

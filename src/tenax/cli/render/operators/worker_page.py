@@ -16,13 +16,13 @@ from tenax.cli.render.fleet_words import (
     COLUMN_NAMES,
     counted,
     fleet_event_words,
-    share,
+    percentage,
     short_duration,
     state_words,
 )
 from tenax.cli.render.operators.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
 from tenax.model.durations import format_duration
-from tenax.model.health import SERVER_ACTOR
+from tenax.model.fleet.health import SERVER_ACTOR
 
 Worker = Mapping[str, Any]
 
@@ -135,7 +135,7 @@ def _value(column: str, value: Any) -> str:
         case float() | int() if column == "heartbeat_age":
             return format_duration(round(value, 1))
         case float() | int() if column == "failure_rate":
-            return share(value)
+            return percentage(value)
         case float() | int():
             return f"{value:,g}"
         case _:

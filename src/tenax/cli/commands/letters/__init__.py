@@ -1,1 +1,0 @@
-"""Looks at dead letters, redrives and discards them."""

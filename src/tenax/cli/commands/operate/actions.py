@@ -1,0 +1,196 @@
+"""Acts on executions, steps and work items: retry, reset, resolve, complete, fail and reschedule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Inputs, Json, TargetFlags
+from tenax.cli.input.inputs import json_or_text, parse_inputs, parse_json
+from tenax.cli.output import print_json, say
+from tenax.engine.operate.operator_action import ActionRequest
+from tenax.errors import UsageError
+
+Step = Annotated[str | None, Parameter(help="The name of a step.")]
+Item = Annotated[int | None, Parameter(help="The number of an item of the step's fan-out, from 0.")]
+Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]
+Why = Annotated[str | None, Parameter(help="The reason, which is recorded. It is required.")]
+
+
+def retry(
+    execution_id: ExecutionId,
+    /,
+    *,
+    step: Step = None,
+    item: Item = None,
+    new: Annotated[
+        bool, Parameter(help="Run all of a finished execution again, as a new one.", negative=())
+    ] = False,
+    inputs: Inputs = (),
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Run waiting retries now. A failed execution runs again from what failed, with one more attempt for it: what has
+    finished stays. --new starts a new execution that runs everything, linked to this one, with its inputs changed by
+    --input.
+    """
+    if not new:
+        if inputs:
+            raise UsageError("--input is for a new execution", remedy="give --new as well")
+        _act(ActionRequest("retry", step, item, reason), execution_id, json=json, where=where)
+        return
+    if step is not None or item is not None:
+        raise UsageError("--new runs all of the execution", remedy="leave --step and --item out, or --new")
+    answer, nobody = run_async(_run_anew(where, execution_id, parse_inputs(inputs), reason))
+    if json:
+        print_json(answer)
+        return
+    number = answer["id"]
+    lines = [
+        f"execution {number} is submitted: a retry of {execution_id}",
+        f"follow it: {where.command('show', number, '--follow')}",
+    ]
+    say("\n  ".join([*lines, *([nobody] if nobody else ())]))
+
+
+async def _run_anew(
+    where: TargetFlags, execution_id: int, inputs: dict[str, Any], reason: str | None
+) -> tuple[dict[str, Any], str | None]:
+    async with open_backend(where.settings()) as backend:
+        answer = await backend.run_anew(execution_id, inputs=inputs or None, reason=reason)
+        return answer, await no_worker_warning(backend, answer["id"], where)
+
+
+def reset(
+    execution_id: ExecutionId,
+    /,
+    *,
+    step: Step = None,
+    item: Item = None,
+    reason: Why = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Count nothing of the attempts so far any more, and let give_up_after start anew. What failed runs again. Attempt
+    numbers and cost go on.
+    """
+    _act(ActionRequest("reset", step, item, reason), execution_id, json=json, where=where)
+
+
+def resolve(
+    execution_id: ExecutionId,
+    /,
+    *,
+    step: Step = None,
+    item: Item = None,
+    reason: Why = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Mark a step, or an item of its fan-out, as done by hand. Its result is null, and what depends on it goes on. An
+    attempt that runs is revoked.
+    """
+    _act(ActionRequest("resolve", step, item, reason), execution_id, json=json, where=where)
+
+
+def complete(
+    execution_id: ExecutionId,
+    /,
+    *,
+    result: Annotated[
+        str | None, Parameter(help="The result: JSON if it parses, else text. It is required.")
+    ] = None,
+    step: Step = None,
+    item: Item = None,
+    reason: Why = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Complete a step, or an item of its fan-out, with a result. What depends on it goes on. An attempt that runs is
+    revoked.
+    """
+    given = result is not None
+    asked = ActionRequest(
+        "complete", step, item, reason, None if result is None else json_or_text(result), has_result=given
+    )
+    _act(asked, execution_id, json=json, where=where)
+
+
+def fail(
+    execution_id: ExecutionId,
+    /,
+    *,
+    step: Step = None,
+    item: Item = None,
+    reason: Why = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Fail a step, or an item of its fan-out, without a retry. Its on_failure applies. An attempt that runs is revoked."""
+    _act(ActionRequest("fail", step, item, reason), execution_id, json=json, where=where)
+
+
+def reschedule(
+    execution_id: ExecutionId,
+    /,
+    *,
+    policy: Annotated[
+        str | None, Parameter(help="The fields of the policy that change, as JSON. It is required.")
+    ] = None,
+    step: Step = None,
+    item: Item = None,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
+) -> None:
+    """Give waiting retries another policy, and compute anew when they are due."""
+    changes = None if policy is None else parse_json(policy, "--policy")
+    if changes is not None and not isinstance(changes, dict):
+        raise UsageError(
+            "--policy: expected a JSON object with the fields that change",
+            remedy='such as --policy \'{"initial_delay": "10s"}\'',
+        )
+    asked = ActionRequest("reschedule", step, item, reason, policy=changes)
+    _act(asked, execution_id, json=json, where=where)
+
+
+def _act(asked: ActionRequest, execution_id: int, *, json: bool, where: TargetFlags) -> None:
+    answer = run_async(_acted(where, execution_id, asked))
+    if json:
+        print_json(answer)
+    else:
+        say("\n  ".join(_lines(answer, where)))
+
+
+async def _acted(where: TargetFlags, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.act(execution_id, asked)
+
+
+_DONE = {
+    "retry": "will be tried again now",
+    "reset": "starts anew: nothing of it is counted any more",
+    "resolve": "is done by hand",
+    "complete": "is complete",
+    "fail": "has failed",
+    "reschedule": "waits by the new policy",
+}
+
+
+def _lines(answer: dict[str, Any], where: TargetFlags) -> list[str]:
+    number, steps, items = answer["id"], answer["steps"], answer["items"]
+    what = ", ".join(steps) or "what its failure had cut short"
+    many = f" ({items:,} items)" if items > len(steps) else ""
+    lines = [f"execution {number}: {what}{many} {_DONE[answer['action']]}"]
+    if number in answer["reopened"]:
+        lines.append(f"it had failed, and is {answer['status']} now")
+    others = [str(id_) for id_ in answer["reopened"] if id_ != number]
+    if others:
+        lines.append(f"with it run again: {', '.join(others)}")
+    if answer["status"] == "running":
+        lines.append(f"follow it: {where.command('show', number, '--follow')}")
+    return lines

@@ -1,0 +1,1 @@
+"""Makes the tables and the pictures of the docs from the code."""

@@ -1,0 +1,1 @@
+"""Attacks, kills, delays and watches servers."""

@@ -1,0 +1,1 @@
+"""Reads and writes what executions leave in the database, of this version and of earlier ones."""

@@ -1,0 +1,1 @@
+"""Makes input for tests: random, hostile, or built by hand."""
