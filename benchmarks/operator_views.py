@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ _TIMES = {
     "execution": "created",
     "retry_chain": "created",
     "queue": "updated_at",
+    "dead_letters": "last_at",
     "retry_stats": "minute",
 }
 """The views over the log, each with the column by which it is filtered by time."""
@@ -68,7 +70,8 @@ async def _milliseconds(connection: Any, query: str, *arguments: Any) -> float:
     begun = time.perf_counter()
     found = await connection.fetchval(query, *arguments)
     took = 1000 * (time.perf_counter() - begun)
-    assert found or "queue" in query, f"nothing was found: {query}"
+    # No server has counted these copies, and none of them has failed for good.
+    assert found or re.search("queue|dead_letters|retry_stats", query), f"nothing was found: {query}"
     return took
 
 

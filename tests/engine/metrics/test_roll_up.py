@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 from support.hand import Hand
 from support.naive_counts import naive_counts
-from support.random_runs import CHILD, PARENT, Night, begin_to_undo
+from support.random_runs import CHILD, PARENT, Night, begin_to_undo, without_undo
 
 from tenax.engine.metrics import roll_up as rolling
 from tenax.engine.metrics.roll_up import RollUp
@@ -37,11 +37,15 @@ async def rolled_up(hand: Hand) -> dict[str, Counter[Any]]:
     found: dict[str, Counter[Any]] = {}
     attempts = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.attempt_minute")
     key = ("m", "workflow", "step", "outcome", "class", "reason", "attempt", "after_class", "after_reason")
-    for what, column in (("attempts", "n"), ("seconds", "seconds"), ("waited", "waited")):
+    for what, column in (
+        ("attempts", "n"), ("seconds", "seconds"), ("waited", "waited"), ("retried", "retried"), ("given_up", "given_up"),
+    ):  # fmt: skip
         found[what] = Counter({tuple(row[name] for name in key): row[column] for row in attempts})
     workers = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.worker_minute")
     for what in ("started", "retries", "failed", "recovered"):
         found[what] = Counter({(row["m"], row["worker"]): row[what] for row in workers if row[what]})
+    for what in ("seconds", "waited"):
+        found[f"worker_{what}"] = Counter({(row["m"], row["worker"]): row[what] for row in workers})
     events = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.event_minute")
     found["events"] = Counter({(row["m"], row["workflow"], row["kind"]): row["n"] for row in events})
     late = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.lateness_minute")
@@ -57,25 +61,27 @@ async def assert_equal_to_events(hand: Hand) -> dict[str, Counter[Any]]:
     late: Counter[Any] = Counter()
     for (minute, seconds), n in expected["lateness"].items():
         late[minute, sum(seconds > bound for bound in LATENESS_BOUNDS)] += n
-    for what in ("attempts", "events", "started", "retries", "failed", "recovered", "reasons"):
+    for what in ("attempts", "events", "started", "retries", "failed", "recovered", "reasons", "retried", "given_up"):  # fmt: skip
         assert found[what] == expected[what], what
     assert found["lateness"] == late
-    for what in ("seconds", "waited"):
+    for what in ("seconds", "waited", "worker_seconds", "worker_waited"):
         assert {k: round(v, 3) for k, v in found[what].items() if round(v, 3)} == {
             k: round(v, 3) for k, v in expected[what].items() if round(v, 3)
         }
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "operators"), [(0, 0), (1, 0), (2, 6), (3, 12)])
 @pytest.mark.settings(callback_url="http://tenax.test")
-async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed):
+async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed, operators):
     dice = random.Random(seed)
-    await hand.engine.store_workflow(CHILD)
+    night = Night(hand, seed, operators=operators)
+    if operators:  # executions that have begun to undo are not opened again
+        night.source = without_undo(PARENT)
+    await hand.engine.store_workflow(without_undo(CHILD) if operators else CHILD)
     await begin_to_undo(hand, 3)
-    night = Night(hand, seed)
     for _ in range(3):
-        await hand.submit(PARENT)
+        await hand.submit(night.source)
     for _ in range(15):
         await night.play(25)
         # A new object is another leader: it knows nothing but what is in the database.
@@ -87,6 +93,29 @@ async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed
     found = await assert_equal_to_events(night.hand)
     assert found["attempts"].total() > 50
     assert found["reasons"].total() > 3
+    assert found["retried"].total() > 3
+    assert found["given_up"].total() > 3
+    assert ("manual_retry" in found["reasons"]) == bool(operators)
+    await assert_view_equals_events(night.hand)
+
+
+async def assert_view_equals_events(hand: Hand) -> None:
+    """Compares `ops.retry_stats` with the events."""
+    counts = naive_counts(*await events_of(hand))
+    expected: dict[Any, Counter[str]] = {}
+    for key, n in counts["attempts"].items():
+        minute, _, _, outcome, class_, reason, attempt, _, _ = key
+        if outcome not in ("snoozed", "polled", "released"):
+            row = expected.setdefault((minute, class_ or None, reason or None), Counter())
+            row["attempts"] += n
+            row["first_attempts" if attempt == 1 else "retries"] += n
+            row["retried"] += counts["retried"][key]
+            row["failed"] += counts["given_up"][key]
+    rows = await hand.sql("select *, extract(epoch from minute)::bigint as m from ops.retry_stats")
+    names = ("attempts", "first_attempts", "retries", "retried", "failed")
+    assert {
+        (row["m"], row["class"], row["reason"]): Counter({x: row[x] for x in names}) for row in rows
+    } == expected
 
 
 async def test_a_transaction_that_commits_late_is_counted_once(hand):
@@ -123,9 +152,11 @@ async def test_a_transaction_that_is_rolled_back_is_not_waited_for(hand):
         await other.execute("insert into tenax.log (execution_id, at, events) values (1, tenax.now(), '[]')")
         await leader.catch_up()
         await lost.rollback()
+    open_ones = "select cardinality(open) from tenax.roll_up"
+    assert await hand.sql(open_ones) == [(1,)]
+    await hand.pass_time(rolling.IDLE_SAVE)
     await leader.catch_up()
-    [[open_ones]] = await hand.sql("select cardinality(open) from tenax.roll_up")
-    assert open_ones == 0
+    assert await hand.sql(open_ones) == [(0,)]
 
 
 async def test_what_is_killed_before_its_commit_is_counted_by_the_next_leader(hand, monkeypatch):
@@ -248,6 +279,24 @@ async def test_counting_takes_a_small_share_of_the_time_and_a_larger_one_the_mor
     assert leader.pause_after(1.0) == pytest.approx(1 / 0.26 - 1)
     leader.lag = 10 * rolling.WHOLE_LAG
     assert leader.pause_after(3.0) == pytest.approx(3)
+
+
+async def test_a_long_history_is_not_said_to_be_counted_before_it_is(hand):
+    _, assignment = await hand.start()
+    await hand.succeed(assignment)
+    for _ in range(30):
+        await hand.sql("select pg_current_xact_id()")
+    leader = RollUp(hand.engine.context)
+    [[first]] = await hand.sql("select min(xid::text::bigint) from tenax.log")
+    await hand.sql("update tenax.roll_up set counted = $1", first - 20)
+    leader._step = 10
+    assert not (await leader._count_part()).done
+    [[counted_at]] = await hand.sql("select counted_at from tenax.roll_up")
+    assert (counted_at, leader.lag) == (None, rolling.WHOLE_LAG)
+    await leader.catch_up()
+    [[counted_at]] = await hand.sql("select counted_at from tenax.roll_up")
+    assert (counted_at, leader.lag) == (await hand.clock.now(), 0)
+    await assert_equal_to_events(hand)
 
 
 async def test_a_large_log_is_read_in_parts_and_full_ranges_are_summarized(hand):
