@@ -213,6 +213,7 @@ def test_stats_say_what_retries_came_to(server):
         assert http.get("/v1/stats?by=color").status_code == 422
         assert http.get("/v1/stats?since=1h&until=2h").status_code == 400
         assert http.get("/v1/stats?sicne=1h").status_code == 400
+        assert http.get("/v1/stats?until=soon").json()["title"].startswith("until: ")
 
 
 def test_an_overview_has_what_top_shows(server):
