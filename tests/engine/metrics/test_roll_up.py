@@ -84,6 +84,15 @@ async def test_a_transaction_that_is_rolled_back_is_not_waited_for(hand):
     assert await hand.sql(open_ones) == [(0,)]
 
 
+async def test_the_log_is_not_counted_until_a_time_that_has_not_come(hand):
+    """The clock was ahead, and has been set right since."""
+    leader = RollUp(hand.engine.context)
+    await leader.catch_up()
+    await hand.sql("update tenax.roll_up set counted_at = counted_at + interval '1 day'")
+    await leader.catch_up()
+    assert await hand.sql("select counted_at from tenax.roll_up") == [(await hand.clock.now(),)]
+
+
 async def test_what_is_killed_before_its_commit_is_counted_by_the_next_leader(hand, monkeypatch):
     _, assignment = await hand.start()
     await hand.fail(assignment)

@@ -103,7 +103,7 @@ class RollUp:
             return Part(0, done=True)
         rows = await _rows_of(part)
         done = part.counted >= part.newest
-        if not rows and done and cursor.at is not None and now - cursor.at < IDLE_SAVE:
+        if not rows and done and cursor.at is not None and 0 <= now - cursor.at < IDLE_SAVE:
             self.lag = 0.0
             return Part(0, done)  # the next round looks through the same few transactions again
         counts = await self._fold(tx, rows)
