@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
-from support.hand import Hand
 from support.naive_counts import naive_counts
 from tenax.model.metrics.counts import LATENESS_BOUNDS
 
 
-async def events_of(hand: Hand) -> tuple[list[dict[str, Any]], dict[int, str]]:
-    rows = await hand.sql(
+class Database(Protocol):
+    """Answers queries. A hand is one."""
+
+    async def sql(self, statement: str, *arguments: Any) -> Any: ...
+
+
+async def events_of(database: Database) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    rows = await database.sql(
         "select id, execution_id, at, events from tenax.log where execution_id is not null order by id"
     )
     events = []
@@ -20,36 +25,40 @@ async def events_of(hand: Hand) -> tuple[list[dict[str, Any]], dict[int, str]]:
         for one in json.loads(row["events"]):
             e = {"step": None, "item": None, "attempt": None, "data": {}, **one}
             events.append({**e, "at": row["at"], "execution_id": row["execution_id"]})
-    names = await hand.sql("""select e.id, w.name from tenax.execution e join tenax.plan p on p.id = e.plan_id
+    names = await database.sql("""select e.id, w.name from tenax.execution e join tenax.plan p on p.id = e.plan_id
                                 join tenax.workflow w on w.id = p.workflow_id""")
     return events, {row["id"]: row["name"] for row in names}
 
 
-async def rolled_up(hand: Hand) -> dict[str, Counter[Any]]:
+async def rolled_up(database: Database) -> dict[str, Counter[Any]]:
     found: dict[str, Counter[Any]] = {}
-    attempts = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.attempt_minute")
+    attempts = await database.sql(
+        "select *, extract(epoch from minute)::bigint as m from tenax.attempt_minute"
+    )
     key = ("m", "workflow", "step", "outcome", "class", "reason", "attempt", "after_class", "after_reason")
     for what, column in (
         ("attempts", "n"), ("seconds", "seconds"), ("waited", "waited"), ("retried", "retried"), ("given_up", "given_up"),
     ):  # fmt: skip
         found[what] = Counter({tuple(row[name] for name in key): row[column] for row in attempts})
-    workers = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.worker_minute")
+    workers = await database.sql("select *, extract(epoch from minute)::bigint as m from tenax.worker_minute")
     for what in ("started", "retries", "failed", "recovered"):
         found[what] = Counter({(row["m"], row["worker"]): row[what] for row in workers if row[what]})
     for what in ("seconds", "waited"):
         found[f"worker_{what}"] = Counter({(row["m"], row["worker"]): row[what] for row in workers})
-    events = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.event_minute")
+    events = await database.sql("select *, extract(epoch from minute)::bigint as m from tenax.event_minute")
     found["events"] = Counter({(row["m"], row["workflow"], row["kind"]): row["n"] for row in events})
-    late = await hand.sql("select *, extract(epoch from minute)::bigint as m from tenax.lateness_minute")
+    late = await database.sql("select *, extract(epoch from minute)::bigint as m from tenax.lateness_minute")
     found["lateness"] = Counter({(row["m"], row["bucket"]): row["n"] for row in late})
-    totals = await hand.sql("select labels[1] as reason, n from tenax.metric_total where metric = 'retries'")
+    totals = await database.sql(
+        "select labels[1] as reason, n from tenax.metric_total where metric = 'retries'"
+    )
     found["reasons"] = Counter({row["reason"]: int(row["n"]) for row in totals})
     return found
 
 
-async def assert_equal_to_events(hand: Hand) -> dict[str, Counter[Any]]:
-    events, workflows = await events_of(hand)
-    expected, found = naive_counts(events, workflows), await rolled_up(hand)
+async def assert_equal_to_events(database: Database) -> dict[str, Counter[Any]]:
+    events, workflows = await events_of(database)
+    expected, found = naive_counts(events, workflows), await rolled_up(database)
     late: Counter[Any] = Counter()
     for (minute, seconds), n in expected["lateness"].items():
         late[minute, sum(seconds > bound for bound in LATENESS_BOUNDS)] += n
@@ -63,9 +72,9 @@ async def assert_equal_to_events(hand: Hand) -> dict[str, Counter[Any]]:
     return found
 
 
-async def assert_view_equals_events(hand: Hand) -> None:
+async def assert_view_equals_events(database: Database) -> None:
     """Compares `ops.retry_stats` with the events."""
-    counts = naive_counts(*await events_of(hand))
+    counts = naive_counts(*await events_of(database))
     expected: dict[Any, Counter[str]] = {}
     for key, n in counts["attempts"].items():
         minute, _, _, outcome, class_, reason, attempt, _, _ = key
@@ -75,7 +84,7 @@ async def assert_view_equals_events(hand: Hand) -> None:
             row["first_attempts" if attempt == 1 else "retries"] += n
             row["retried"] += counts["retried"][key]
             row["failed"] += counts["given_up"][key]
-    rows = await hand.sql("select *, extract(epoch from minute)::bigint as m from ops.retry_stats")
+    rows = await database.sql("select *, extract(epoch from minute)::bigint as m from ops.retry_stats")
     names = ("attempts", "first_attempts", "retries", "retried", "failed")
     assert {
         (row["m"], row["class"], row["reason"]): Counter({x: row[x] for x in names}) for row in rows
