@@ -182,6 +182,9 @@ async def test_an_item_that_is_started_again_is_no_longer_dead(hand):
     assert await rows(hand, "queue", execution_id) == []
     [letter] = await rows(hand, "dead_letters", execution_id)
     assert letter["status"] == "recovered"
+    told = [(row["retry_reason"], row["status"]) for row in await rows(hand, "execution", execution_id)]
+    by_itself = [(None, "failed"), ("transient_error", "failed"), ("transient_error", "failed")]
+    assert told == [*by_itself, ("manual_retry", "failed"), ("manual_retry", "completed")]
 
 
 @one_postgres
