@@ -50,42 +50,18 @@ create or replace view ops.queue as
            i.created_at, coalesce(i.started_at, i.created_at) as updated_at
       from tenax.item i
     -- Dead items: those with a dead letter that have not been started again. The letters have an index by status and time,
-    -- so a status must be given. The counted attempts are in the events: those of an execution are read once for all of
-    -- its letters, as in `tenax.attempt`.
+    -- so a status must be given.
     union all
     select d.item_id, d.execution_id, d.workflow, d.step, d.item_no, d.compensates, d.step, null, null, 'dead', 'failed',
-           coalesce((t.told ->> 0)::integer, d.attempts), (t.told ->> 1)::integer, d.attempts, null, null,
-           (select q.body from tenax.execution x
-              join tenax.plan p on p.id = x.plan_id
-              join tenax.policy q on q.hash = p.policies ->> case when d.compensates then 'compensate:' || d.step else d.step end
-             where x.id = d.execution_id),
-           d.message, null, null, null, d.last_at
-      from (
-        select l.*, l.tableoid as place
-          from (values ('open'), ('discarded')) as s (status)
-          join tenax.dead_letter l on l.status = s.status
-         where not exists (select from tenax.item i
-                            where i.execution_id = l.execution_id and i.step = l.step and i.compensates = l.compensates
-                              and i.item_no is not distinct from l.item_no)
-      ) as d
-      left join tenax.execution x on x.id = d.execution_id and sign(x.id) = 1
-      left join lateral (
-        select jsonb_object_agg(concat_ws(' ', r.compensates, r.item, r.step), r.told order by r.id) as map
-          from (
-            select g.id, e.event ->> 'type' = 'compensation_failed' as compensates, e.event ->> 'item' as item, e.event ->> 'step' as step,
-                   jsonb_build_array(e.event #> '{data,attempts}', e.event #> '{data,max_attempts}') as told
-              from tenax.log g
-             cross join lateral jsonb_array_elements(g.events::jsonb) as e (event)
-             where g.execution_id = x.id and d.place is not null
-               and (strpos(g.events, '"step_failed_terminal"') > 0 or strpos(g.events, '"item_failed"') > 0
-                    or strpos(g.events, '"compensation_failed"') > 0)
-               and e.event ->> 'type' in ('step_failed_terminal', 'item_failed', 'compensation_failed')
-               and e.event #> '{data,items}' is null
-          ) as r
-      ) as m on true
-      left join lateral (
-        select (array_agg(m.map -> concat_ws(' ', d.compensates, d.item_no + v.zero, d.step)))[1] as told from (values (0)) as v (zero)
-      ) as t on true;
+           d.attempts, (q.body ->> 'max_attempts')::integer, d.attempts, null, null, q.body, d.message, null, null, null, d.last_at
+      from (values ('open'), ('discarded')) as s (status)
+      join tenax.dead_letter d on d.status = s.status
+      left join tenax.execution x on x.id = d.execution_id
+      left join tenax.plan p on p.id = x.plan_id
+      left join tenax.policy q on q.hash = p.policies ->> case when d.compensates then 'compensate:' || d.step else d.step end
+     where not exists (select from tenax.item i
+                        where i.execution_id = d.execution_id and i.step = d.step and i.compensates = d.compensates
+                          and i.item_no is not distinct from d.item_no);
 
 create view ops.dead_letters as
     select l.item_id as id, l.execution_id, l.workflow, l.step, l.item_no as item, l.compensates, l.status, l.tolerated, l.rule,
@@ -215,6 +191,7 @@ create or replace function ops.get_step_readiness_status_batch(execution_ids big
 
 comment on view ops.retry_stats is 'Ended attempts, counted by minute, class and reason, as the server that leads has counted them. Snoozes and polls are left out.';
 comment on view ops.queue is 'The live work items, and those that have failed for good and were not started again (`dead`).';
+comment on column ops.queue.attempts is 'counted attempts; of a dead item, the number of the last attempt';
 comment on column ops.queue.id is 'the item; of a dead one, its dead letter';
 comment on view ops.dead_letters is 'The dead letters: the items that have failed for good or are quarantined, also those that recovered.';
 comment on column ops.dead_letters.id is 'the number of the letter, which is that of its item';
