@@ -66,6 +66,9 @@ async def test_the_role_of_the_page_reads_the_views_and_nothing_else(own_databas
             assert await connection.fetchval("select is_execution_retriable(1)") is False
             assert await connection.fetchval("select get_worker_queue_depth(1)") == 0
             assert await connection.fetchval("select execution_of(1)") is None
+            await connection.execute("reset role; create view ops.later as select 1 as one")
+            await connection.execute(f"set role {role}; set search_path = ops")
+            assert await connection.fetchval("select one from later") == 1
             for table in ("execution", "attempt", "token"):
                 with pytest.raises(asyncpg.InsufficientPrivilegeError):
                     await connection.execute(f"select * from tenax.{table}")

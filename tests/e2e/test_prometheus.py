@@ -146,5 +146,23 @@ def test_every_query_of_the_dashboard_gives_series(household: Household, prometh
             else:
                 eventually(lambda: any(answered(prometheus, query) for _, query in ahead), timeout=30)
         eventually(lambda: answered(prometheus, "tenax_retry_rate > 0"))
-    health = {one["health"] for one in prometheus.get("/api/v1/rules").json()["data"]["groups"][0]["rules"]}
-    assert health <= {"ok", "unknown"}
+
+
+def test_the_rules_fire_on_what_a_server_exports(household: Household, prometheus: httpx2.Client) -> None:
+    """Every execution of the workflow needs a retry, so the rate is 100 %."""
+    with household.client() as client:
+        for _ in range(20):  # `alert_min_attempts`
+            client.submit(Submission(source=WORKFLOW))
+        eventually(lambda: client.overview()["figures"]["executions_completed"] == 20, timeout=120)
+        eventually(lambda: client.alerts()["firing"])
+
+    def states() -> dict[str, tuple[str, str]]:
+        [group] = prometheus.get("/api/v1/rules").json()["data"]["groups"]
+        return {one["name"]: (one["health"], one["state"]) for one in group["rules"]}
+
+    # `for: 1m` has not passed. The expression is true, and the others are evaluated and false.
+    eventually(lambda: states()["TenaxRetryRateHigh"] == ("ok", "pending"))
+    assert {name: state for name, state in states().items() if name != "TenaxRetryRateHigh"} == dict.fromkeys(
+        ("TenaxUnhealthyWorkers", "TenaxRetrySuccessLow", "TenaxQueueDepthHigh"), ("ok", "inactive")
+    )
+    assert answered(prometheus, 'tenax_alert_firing{alert="retry_rate"} == 1')

@@ -15,7 +15,9 @@ import pytest
 from support.connections import connected
 from support.hand import Hand, hand_on
 from support.recorded.version_0_1 import FILE
+from support.slow_models.rolled_up import assert_equal_to_events, assert_view_equals_events
 
+from tenax.engine.metrics.roll_up import RollUp
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Report
 from tenax.store.migrate import load_migrations, migrate
@@ -189,3 +191,18 @@ async def test_what_an_old_server_commits_meanwhile_is_not_undone(empty_database
                 assert not migration.done()
         await migration
         assert await server.fetch("select from tenax.item where execution_id = $1", leased) == []
+
+
+async def test_the_history_of_version_0_1_is_counted_and_seen_by_operators(hand):
+    await RollUp(hand.engine.context).catch_up()
+    found = await assert_equal_to_events(hand)
+    assert found["attempts"].total() == 8
+    await assert_view_equals_events(hand)
+    events = await hand.sql("select count(*) as n from tenax.event where execution_id is not null")
+    assert await hand.sql("select count(*) as n from ops.events where execution_id is not null") == events
+    for view in ("attempts", "execution", "retry_chain", "queue", "dead_letters", "retry_stats"):
+        assert await hand.sql(f"select v.* from ops.{view} v"), view
+    started = await hand.sql(
+        "select count(*) as n from tenax.event where type in ('action_started', 'compensation_started', 'queue_expired')"
+    )
+    assert await hand.sql("select count(*) as n from ops.attempts") == started

@@ -194,3 +194,50 @@ async def test_the_comparison_sees_a_difference(migrated):
     await migrated.execute("create index sneaky on tenax.execution (id) where id > 7")
     after = await described(migrated)
     assert len(after["indexes"]) == len(before["indexes"]) + 1
+
+
+async def test_what_was_counted_without_the_new_columns_is_counted_again(connection, tmp_path):
+    await migrate(connection, _up_to(tmp_path, 13))
+    await connection.execute(COUNTED)
+    await migrate(connection)
+    assert await connection.fetchval("select count(*) from tenax.attempt_minute") == 0
+    assert await connection.fetchval("select count(*) from tenax.metric_total") == 0
+    assert await connection.fetchrow("select counted, open, counted_at from tenax.roll_up") == (0, [], None)
+
+
+async def test_the_counts_of_a_restored_log_stay(connection, tmp_path):
+    """Its rows have the transactions of another cluster, so they cannot be counted again."""
+    await migrate(connection, _up_to(tmp_path, 13))
+    await connection.execute(COUNTED + "; update tenax.roll_up set floor = 640")
+    await migrate(connection)
+    assert await connection.fetchval("select sum(n) from tenax.attempt_minute") == 5
+    assert await connection.fetchrow("select counted, floor from tenax.roll_up") == (700, 640)
+
+
+async def test_a_role_that_reads_the_views_reads_those_of_an_update(connection, tmp_path):
+    role = f"reader_{await connection.fetchval('select current_database()')}"
+    await migrate(connection, _up_to(tmp_path, 13))
+    await connection.execute(f"create role {role}")
+    try:
+        await connection.execute(
+            f"grant usage on schema ops to {role}; grant select on all tables in schema ops to {role}"
+        )
+        await migrate(connection)
+        await connection.execute(f"set role {role}")
+        for view in ("dead_letters", "queue", "retry_stats"):
+            assert await connection.fetch(f"select * from ops.{view}") == []
+    finally:
+        await connection.execute(f"reset role; drop owned by {role}; drop role {role}")
+
+
+COUNTED = """
+insert into tenax.attempt_minute values (now(), 'w', 's', 'succeeded', '', '', 1, '', '', 5, 1, 0);
+insert into tenax.metric_total values ('attempts', '{s,succeeded,""}', 5);
+update tenax.roll_up set counted = 700, open = '{690}', counted_at = now()"""
+
+
+def _up_to(folder: Path, version: int) -> Path:
+    """Writes the first migrations into a folder."""
+    for migration in load_migrations()[:version]:
+        (folder / f"{migration.name}.sql").write_text(migration.sql)
+    return folder

@@ -534,7 +534,7 @@ create table tenax.service (
     -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own
     -- number. This column and its table keep their names and their meaning for ever: every server reads them, however
     -- old it is.
-    oldest_schema integer not null default 11
+    oldest_schema integer not null default 14
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
@@ -571,6 +571,9 @@ create table tenax.attempt_minute (
     seconds      double precision not null,
     -- Seconds of delay before these retries.
     waited       double precision not null,
+    -- How many of them were decided to be retried or held, and how many failed for good.
+    retried      bigint not null default 0,
+    given_up     bigint not null default 0,
     primary key (minute, workflow, step, outcome, class, reason, attempt, after_class, after_reason)
 );
 
@@ -582,6 +585,9 @@ create table tenax.worker_minute (
     failed    bigint not null,
     -- Retries that succeeded.
     recovered bigint not null,
+    -- Seconds that the retries ran, and seconds of delay before them.
+    seconds   double precision not null default 0,
+    waited    double precision not null default 0,
     primary key (minute, worker)
 );
 
@@ -803,35 +809,15 @@ create view ops.retry_chain as
       from ops.execution e
       left join tenax.execution x on x.id = e.execution_id;
 
--- Sums by minute, from the events of each minute.
+-- Sums by minute, from what the leader has counted of the log.
 create view ops.retry_stats as
-    select m.minute, s.class, s.reason, s.attempts, s.first_attempts, s.retries, s.retried, s.failed
-      from (
-        select generate_series(
-                   date_trunc('minute', (select x.created_at from tenax.execution x order by x.id limit 1), 'UTC'),
-                   tenax.now(), interval '1 minute') as minute
-      ) as m
-     cross join lateral (
-        select a.class, a.reason, count(*) as attempts, count(*) filter (where a.attempt = 1) as first_attempts,
-               count(*) filter (where a.attempt > 1) as retries,
-               count(*) filter (where a.verdict in ('retry', 'hold') and a.class is not null) as retried,
-               count(*) filter (where a.verdict = 'fail') as failed
-          from (
-            select e.event #>> '{data,failure,class}' as class, e.event #>> '{data,failure,reason}' as reason,
-                   (e.event ->> 'attempt')::integer as attempt,
-                   coalesce(e.event #>> '{data,decision,verdict}',
-                       (select d.event #>> '{data,decision,verdict}'
-                          from jsonb_array_elements(l.events::jsonb) with ordinality as d (event, n)
-                         where d.n > e.n and d.event ->> 'step' = e.event ->> 'step' and d.event -> 'attempt' = e.event -> 'attempt'
-                           and d.event -> 'item' is not distinct from e.event -> 'item' and d.event #> '{data,decision,verdict}' is not null
-                         order by d.n limit 1)) as verdict
-              from tenax.log l
-             cross join lateral jsonb_array_elements(l.events::jsonb) with ordinality as e (event, n)
-             where l.at >= m.minute and l.at < m.minute + interval '1 minute'
-               and e.event ->> 'type' in ('action_completed', 'action_error', 'action_not_completed', 'lease_expired', 'queue_expired')
-          ) as a
-         group by a.class, a.reason
-      ) as s;
+    select m.minute, nullif(m.class, '') as class, nullif(m.reason, '') as reason, sum(m.n)::bigint as attempts,
+           coalesce(sum(m.n) filter (where m.attempt = 1), 0)::bigint as first_attempts,
+           coalesce(sum(m.n) filter (where m.attempt > 1), 0)::bigint as retries,
+           sum(m.retried)::bigint as retried, sum(m.given_up)::bigint as failed
+      from tenax.attempt_minute m
+     where m.outcome in ('succeeded', 'failed', 'not_completed', 'lost', 'expired')
+     group by m.minute, m.class, m.reason;
 
 create view ops.queue as
     select i.id, i.execution_id,
@@ -841,30 +827,33 @@ create view ops.queue as
            coalesce((i.ledger ->> 'counted')::integer, 0) as attempts, i.max_attempts, i.attempt, i.available_at,
            case when i.state = 'retrying' then greatest(0, round((extract(epoch from i.available_at - i.created_at)
                - (i.ledger ->> 'elapsed')::numeric)::numeric, 3))::double precision end as retry_delay_seconds,
-           (select q.body from tenax.plan p
+           coalesce(i.policy, (select q.body from tenax.plan p
               join tenax.policy q on q.hash = p.policies ->> case when i.compensates then 'compensate:' || i.step else i.step end
-             where p.id = i.plan_id) as retry_config,
+             where p.id = i.plan_id)) as retry_config,
            i.last_error, i.worker, case when i.state = 'leased' then i.expires_at end as lease_until,
            i.created_at, coalesce(i.started_at, i.created_at) as updated_at
       from tenax.item i
-    -- Dead items. Once there is a table of dead letters, this part reads it.
+    -- Dead items: those with a dead letter that have not been started again. The letters have an index by status and time,
+    -- so a status must be given.
     union all
-    select null, l.execution_id, w.name, e.event ->> 'step', (e.event ->> 'item')::integer, e.event ->> 'type' = 'compensation_failed',
-           e.event ->> 'step', null, null, 'dead', 'failed',
-           coalesce((e.event #>> '{data,attempts}')::integer, 0), (e.event #>> '{data,max_attempts}')::integer,
-           coalesce(e.event #>> '{data,attempt}', e.event ->> 'attempt')::integer, null, null,
-           (select q.body from tenax.policy q
-             where q.hash = p.policies ->> case when e.event ->> 'type' = 'compensation_failed' then 'compensate:' || (e.event ->> 'step') else e.event ->> 'step' end),
-           coalesce(e.event #>> '{data,final_error}', e.event #>> '{data,failure,message}'), null, null, null, l.at
-      from tenax.log l
-     cross join lateral jsonb_array_elements(l.events::jsonb) as e (event)
-      left join tenax.execution x on x.id = l.execution_id
+    select d.item_id, d.execution_id, d.workflow, d.step, d.item_no, d.compensates, d.step, null, null, 'dead', 'failed',
+           d.attempts, (q.body ->> 'max_attempts')::integer, d.attempts, null, null, q.body, d.message, null, null, null, d.last_at
+      from (values ('open'), ('discarded')) as s (status)
+      join tenax.dead_letter d on d.status = s.status
+      left join tenax.execution x on x.id = d.execution_id
       left join tenax.plan p on p.id = x.plan_id
-      left join tenax.workflow w on w.id = p.workflow_id
-     where (strpos(l.events, '"step_failed_terminal"') > 0 or strpos(l.events, '"item_failed"') > 0 or strpos(l.events, '"compensation_failed"') > 0)
-       and e.event ->> 'type' in ('step_failed_terminal', 'item_failed', 'compensation_failed')
-       -- A step of a fan-out is no item, and a step that never began has no attempt.
-       and e.event #> '{data,items}' is null and e.event ->> 'attempt' is not null;
+      left join tenax.policy q on q.hash = p.policies ->> case when d.compensates then 'compensate:' || d.step else d.step end
+     where not exists (select from tenax.item i
+                        where i.execution_id = d.execution_id and i.step = d.step and i.compensates = d.compensates
+                          and i.item_no is not distinct from d.item_no);
+
+create view ops.dead_letters as
+    select l.item_id as id, l.execution_id, l.workflow, l.step, l.item_no as item, l.compensates, l.status, l.tolerated, l.rule,
+           l.class, l.reason, l.message as error, l.fingerprint, l.attempts, l.failed_times, l.first_at, l.last_at, l.changed_at,
+           l.note, l.actor
+      -- All statuses that there are: the index by status and time serves a filter of time alone.
+      from (values ('open'), ('redriven'), ('recovered'), ('resolved'), ('discarded')) as s (status)
+      join tenax.dead_letter l on l.status = s.status;
 
 create view ops.worker_health as
     select w.id, w.name, w.state as status, w.health, w.health_column, w.health_since, w.last_heartbeat,
@@ -962,10 +951,15 @@ create function ops.get_step_readiness_status_batch(execution_ids bigint[], step
                        max(l.at) filter (where e.event ->> 'type' = 'action_started') as last_attempted_at,
                        max(l.at) filter (where e.event ->> 'type' in ('action_error', 'action_not_completed', 'lease_expired', 'queue_expired'))
                        as last_failure_at,
-                       max(coalesce((e.event #>> '{data,decision,after,counted}')::integer,
-                               case when e.event ->> 'type' = 'action_completed' then 1 end)) as counted
+                       -- The last number and not the highest: an operator may have reset it. Of a fan-out, the highest one.
+                       case when bool_or(e.event ->> 'item' is not null) then max(c.counted)
+                            else (array_agg(c.counted order by l.id desc, e.n desc) filter (where c.counted is not null))[1] end as counted
                   from tenax.log l
-                 cross join lateral jsonb_array_elements(l.events::jsonb) as e (event)
+                 cross join lateral jsonb_array_elements(l.events::jsonb) with ordinality as e (event, n)
+                 cross join lateral (
+                    select coalesce((e.event #>> '{data,decision,after,counted}')::integer,
+                               case when e.event ->> 'type' = 'action_completed' then 1 end) as counted
+                 ) as c
                  where l.execution_id = wanted.id and not starts_with(e.event ->> 'type', 'compensation')
                  group by e.event ->> 'step'
              ) as t
@@ -975,38 +969,43 @@ create function ops.get_step_readiness_status_batch(execution_ids bigint[], step
                         when bool_or(i.state = 'queued') then 'queued' when bool_or(i.state = 'retrying') then 'retrying'
                         when bool_or(i.state = 'held') then 'held' else 'pending' end as state,
                    max(coalesce((i.ledger ->> 'counted')::integer, 0)) as counted,
+                   max(coalesce((i.ledger ->> 'granted')::integer, 0)) as granted,
+                   (array_agg(i.policy) filter (where i.policy is not null))[1] as policy,
                    (array_agg(i.max_attempts))[1] as max_attempts,
                    min(i.available_at) filter (where i.state = 'retrying') as next_retry_at,
                    min(extract(epoch from i.available_at - i.created_at) - (i.ledger ->> 'elapsed')::double precision)
                        filter (where i.state = 'retrying') as delay,
-                   min(coalesce((i.ledger ->> 'counted')::integer, 0)) filter (
+                   -- What an operator grants does not count.
+                   min(greatest(coalesce((i.ledger ->> 'counted')::integer, 0) - coalesce((i.ledger ->> 'granted')::integer, 0), 0)) filter (
                        where i.state in ('queued', 'retrying') and i.stopped_by is null and i.available_at <= tenax.now()) as least_due
               from tenax.item i
              where i.execution_id = any(execution_ids) and not i.compensates
              group by i.execution_id, i.step
         ), joined as (
             select s.execution_id, s.execution_state, s.name, s.place, s.needs, h.last_failure_at, h.last_attempted_at,
-                   l.next_retry_at, l.delay, l.least_due,
+                   l.next_retry_at, l.delay, l.least_due, coalesce(l.granted, 0) as granted,
                    case when l.state is not null then l.state
                         when s.state <> 'pending' then s.state
                         when s.state is null and s.execution_state in ('completed', 'failed', 'cancelled') then s.execution_state
                         else 'pending' end as state,
                    coalesce(l.counted, h.counted, s.attempts, 0) as attempts,
-                   case when s.body ? 'max_attempts' then coalesce((s.body ->> 'max_attempts')::integer, 2147483647)
-                        when s.body is null then l.max_attempts end as most,
-                   (s.body ->> 'retryable')::boolean as retryable
+                   case when p.body ? 'max_attempts' then coalesce((p.body ->> 'max_attempts')::integer, 2147483647)
+                        when p.body is null then l.max_attempts end as most,
+                   (p.body ->> 'retryable')::boolean as retryable
               from step s
               left join happened h on h.execution_id = s.execution_id and h.name = s.name
               left join live l on l.execution_id = s.execution_id and l.name = s.name
+             cross join lateral (select coalesce(l.policy, s.body) as body) as p
              where step_ids is null or s.name = any(step_ids)
         )
         select j.execution_id, j.name, j.state, n.total = n.completed, e.eligible,
                coalesce(j.execution_state = 'running' and j.least_due is not null and n.total = n.completed
                         and ops.is_retry_eligible(j.least_due, j.retryable, j.most), false),
-               j.last_failure_at, j.next_retry_at, n.total, n.completed, j.attempts, nullif(coalesce(j.most, 3), 2147483647),
+               j.last_failure_at, j.next_retry_at, n.total, n.completed, j.attempts,
+               case when coalesce(j.most, 3) < 2147483647 then coalesce(j.most, 3) + j.granted end,
                round(j.delay::numeric, 3)::double precision, j.last_attempted_at, coalesce(j.retryable, true)
           from joined j
-         cross join lateral (select ops.is_retry_eligible(j.attempts, j.retryable, j.most) as eligible) as e
+         cross join lateral (select ops.is_retry_eligible(greatest(j.attempts - j.granted, 0), j.retryable, j.most) as eligible) as e
          cross join lateral (
             select count(*)::integer as total, count(d.name)::integer as completed
               from jsonb_array_elements_text(j.needs) as parent (name)
@@ -1122,7 +1121,7 @@ comment on column ops.retry_chain.updated is 'when it ended, or started if it ru
 comment on column ops.retry_chain.retry_of_execution is 'the execution that this execution repeats (`tenax retry`)';
 comment on column ops.retry_chain.original_of_executions is 'the first execution of such a chain; else the execution itself';
 
-comment on view ops.retry_stats is 'Ended attempts, counted by minute, class and reason. Snoozes and polls are left out.';
+comment on view ops.retry_stats is 'Ended attempts, counted by minute, class and reason, as the server that leads has counted them. Snoozes and polls are left out.';
 comment on column ops.retry_stats.minute is 'the minute in which they ended';
 comment on column ops.retry_stats.class is 'the class of the failure; null: they succeeded';
 comment on column ops.retry_stats.reason is 'the reason of the failure; null: they succeeded';
@@ -1132,8 +1131,8 @@ comment on column ops.retry_stats.retries is 'how many of them were not';
 comment on column ops.retry_stats.retried is 'how many of them are retried';
 comment on column ops.retry_stats.failed is 'how many of them failed for good';
 
-comment on view ops.queue is 'The live work items, and those that have failed for good (`dead`).';
-comment on column ops.queue.id is 'the item; null if it is dead';
+comment on view ops.queue is 'The live work items, and those that have failed for good and were not started again (`dead`).';
+comment on column ops.queue.id is 'the item; of a dead one, its dead letter';
 comment on column ops.queue.execution_id is 'the execution';
 comment on column ops.queue.workflow is 'the name of the workflow';
 comment on column ops.queue.step is 'the step';
@@ -1144,7 +1143,7 @@ comment on column ops.queue.queue is 'the queue; null if it is dead';
 comment on column ops.queue.priority is 'the priority, 0 first; null if it is dead';
 comment on column ops.queue.status is '`queued` (retries too), `leased`, `waiting`, `held` or `dead`';
 comment on column ops.queue.state is 'the state of the work item';
-comment on column ops.queue.attempts is 'counted attempts';
+comment on column ops.queue.attempts is 'counted attempts; of a dead item, the number of the last attempt';
 comment on column ops.queue.max_attempts is 'the limit of counted attempts; null: unlimited';
 comment on column ops.queue.attempt is 'the number of the last attempt';
 comment on column ops.queue.available_at is 'the time from which it may be leased';
@@ -1155,6 +1154,28 @@ comment on column ops.queue.worker is 'the name of the worker that has it';
 comment on column ops.queue.lease_until is 'when its lease expires';
 comment on column ops.queue.created_at is 'when it was first queued; null if it is dead';
 comment on column ops.queue.updated_at is 'when it died, or its last attempt started, or it was queued';
+
+comment on view ops.dead_letters is 'The dead letters: the items that have failed for good or are quarantined, also those that recovered.';
+comment on column ops.dead_letters.id is 'the number of the letter, which is that of its item';
+comment on column ops.dead_letters.execution_id is 'the execution';
+comment on column ops.dead_letters.workflow is 'the name of the workflow';
+comment on column ops.dead_letters.step is 'the step';
+comment on column ops.dead_letters.item is 'the number of the item in its fan-out, from 0; null for a step without one';
+comment on column ops.dead_letters.compensates is 'true: the item was to undo the step';
+comment on column ops.dead_letters.status is '`open`, `redriven` (started again, and not ended), `recovered` (succeeded later), `resolved` (ended by an operator or with its execution) or `discarded`';
+comment on column ops.dead_letters.tolerated is 'true: the step went on in spite of it';
+comment on column ops.dead_letters.rule is 'the rule of the decision that gave up; `poison` if the item is quarantined';
+comment on column ops.dead_letters.class is 'the class of its last failure';
+comment on column ops.dead_letters.reason is 'the reason of its last failure';
+comment on column ops.dead_letters.error is 'the beginning of the message of its last failure';
+comment on column ops.dead_letters.fingerprint is 'the group of failures that are alike';
+comment on column ops.dead_letters.attempts is 'the number of its last attempt';
+comment on column ops.dead_letters.failed_times is 'how often it failed for good';
+comment on column ops.dead_letters.first_at is 'when it first failed for good';
+comment on column ops.dead_letters.last_at is 'when it last did';
+comment on column ops.dead_letters.changed_at is 'when its status last changed';
+comment on column ops.dead_letters.note is 'why it was discarded';
+comment on column ops.dead_letters.actor is 'who discarded it';
 
 comment on view ops.worker_health is 'The workers with the server''s verdict on their health, and what it is judged by.';
 comment on column ops.worker_health.id is 'the number of the worker';

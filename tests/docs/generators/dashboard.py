@@ -30,6 +30,7 @@ ROWS: Mapping[str, Sequence[tuple[str, str, Queries]]] = {
         ("Failures by step and class", "ops",
          {"{{step}} {{class}}": 'sum by (step, class) (rate(tenax_attempts_total{class!=""}[$__rate_interval]))'}),
         ("Failure rate", "percentunit", {"failures": "max(tenax_failure_rate)"}),
+        ("Dead letters", "none", {"open": "max(tenax_dead_letters)"}),
         ("Executions", "ops", {"{{event}}": "sum by (event) (rate(tenax_executions_total[$__rate_interval]))"}),
         ("Seconds of an attempt", "s",
          {"{{step}}": "sum by (step) (rate(tenax_attempt_seconds_total[$__rate_interval])) / "
@@ -43,6 +44,7 @@ ROWS: Mapping[str, Sequence[tuple[str, str, Queries]]] = {
         ("Workers by health", "none", {"{{health}}": "sum by (health) (tenax_workers)"}),
         ("Leased items of a worker", "none",
          {"average": "max(tenax_worker_queue_depth_average)", "alert above": 'max(tenax_alert_threshold{alert="queue_depth"})'}),
+        ("Failure rate of a worker", "percentunit", {"average": "max(tenax_worker_failure_rate_average)"}),
         ("Alerts", "none", {"{{alert}}": "max by (alert) (tenax_alert_firing)"}),
         ("Lag of the counts", "s", {"lag": "max(tenax_roll_up_lag_seconds)"}),
     ),

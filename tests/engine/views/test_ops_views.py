@@ -6,9 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from support.hand import ONE_STEP, Hand, one_postgres
+from support.letters import exhausted, failed, quarantined, tolerated
 
+from tenax.engine.metrics.roll_up import RollUp
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.events import timestamp
+from tenax.model.letters.filter import LetterFilter
 
 TWO_ITEMS = """
 name: two
@@ -147,16 +152,82 @@ async def test_the_queue_has_live_items_and_dead_ones(hand):
     assert (leased["status"], leased["lease_until"]) == ("leased", await lease_end(hand))
     await hand.fail(first)
     dead = next(row for row in await rows(hand, "queue", execution_id) if row["status"] == "dead")
-    assert (dead["item"], dead["attempts"], dead["attempt"], dead["max_attempts"], dead["id"]) == (
-        0,
-        2,
-        2,
-        2,
-        None,
-    )
+    [letter] = await rows(hand, "dead_letters", execution_id)
+    assert (dead["item"], dead["attempts"], dead["attempt"], dead["max_attempts"], dead["id"]) == (0, 2, 2, 2, letter["id"])  # fmt: skip
     assert (dead["last_error"], dead["workflow"]) == ("503 Service Unavailable", "two")
     await hand.succeed(second)
     assert [row["status"] for row in await rows(hand, "queue", execution_id)] == ["dead"]
+
+
+@one_postgres
+async def test_an_item_that_is_started_again_is_no_longer_dead(hand):
+    execution_id = await exhausted(hand)
+    [dead] = await rows(hand, "queue", execution_id)
+    assert (dead["status"], dead["attempts"], dead["updated_at"]) == ("dead", 3, await hand.clock.now())
+    await hand.retry(execution_id)
+    [live] = await rows(hand, "queue", execution_id)
+    assert (live["status"], live["attempts"], live["attempt"], live["worker"]) == ("queued", 3, 3, None)
+    await hand.fail(await hand.lease_one())
+    [dead] = await rows(hand, "queue", execution_id)
+    assert (dead["status"], dead["attempts"], dead["attempt"], dead["max_attempts"]) == ("dead", 4, 4, 3)
+    assert '"max_attempts": 3' in dead["retry_config"]
+    [letter] = await rows(hand, "dead_letters", execution_id)
+    assert (letter["status"], letter["failed_times"], letter["attempts"], letter["class"]) == (
+        "open",
+        2,
+        4,
+        "transient",
+    )
+    await hand.retry(execution_id)
+    await hand.succeed(await hand.lease_one())
+    assert await rows(hand, "queue", execution_id) == []
+    [letter] = await rows(hand, "dead_letters", execution_id)
+    assert letter["status"] == "recovered"
+    told = [(row["retry_reason"], row["status"]) for row in await rows(hand, "execution", execution_id)]
+    by_itself = [(None, "failed"), ("transient_error", "failed"), ("transient_error", "failed")]
+    assert told == [*by_itself, ("manual_retry", "failed"), ("manual_retry", "completed")]
+
+
+@one_postgres
+async def test_a_quarantined_item_is_held_and_has_a_letter(hand):
+    execution_id = await quarantined(hand)
+    assert [row["status"] for row in await rows(hand, "queue", execution_id)] == ["held"]
+    [letter] = await rows(hand, "dead_letters", execution_id)
+    assert (letter["status"], letter["rule"]) == ("open", "poison")
+
+
+@one_postgres
+async def test_the_dead_letters_are_those_of_the_api(hand):
+    await exhausted(hand)
+    await failed(hand)
+    await tolerated(hand)
+    discarded = await failed(hand)
+    await hand.engine.letters.discard_matching(
+        LetterFilter(execution_id=discarded), note="a test", actor="me"
+    )
+    found = [
+        dict(row) for row in await hand.sql("select * from ops.dead_letters order by last_at desc, id desc")
+    ]
+    shown = [
+        to_builtins(one)
+        for one in await hand.engine.letters.list(LetterFilter(statuses=("open", "discarded")))
+    ]
+    assert len(found) == len(shown) == 4
+    for row, one in zip(found, shown, strict=True):
+        own = {"error": one.pop("message"), "compensates": one.pop("compensation"), **one}
+        assert {
+            name: timestamp(value) if name.endswith("_at") else value for name, value in row.items()
+        } == own
+
+
+@one_postgres
+async def test_the_queue_has_the_policy_that_an_operator_gave(hand):
+    execution_id, attempt = await hand.start()
+    await hand.fail(attempt)
+    await hand.act(execution_id, "reschedule", policy={"max_attempts": 9})
+    [row] = await rows(hand, "queue", execution_id)
+    assert '"max_attempts": 9' in row["retry_config"]
+    assert row["max_attempts"] == 9
 
 
 async def lease_end(hand: Hand) -> Any:
@@ -175,6 +246,7 @@ async def test_the_sums_are_those_of_the_events(hand):
         for each in await hand.lease():
             await (hand.fail(each) if each.item == 0 else hand.succeed(each))
         await hand.wait(3)
+    await RollUp(hand.engine.context).catch_up()
     events = [event for one in (first, second) for event in await hand.events(one)]
     ends = [event for event in events if event["type"] in ("action_completed", "action_error")]
     for given, condition in ((None, "class is null"), ("http_503", "reason = 'http_503'")):

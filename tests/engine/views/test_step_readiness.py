@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hand import Hand, one_postgres
+from support.letters import exhausted
 from support.profiles import examples
 
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -132,6 +133,37 @@ def examples_of(cases: list[tuple[int, bool, int | None, bool]]) -> Any:
         return run
 
     return decorate
+
+
+@one_postgres
+async def test_an_attempt_that_an_operator_granted_is_ready(hand):
+    execution_id = await exhausted(hand)
+    [found] = await readiness(hand, execution_id)
+    assert (found["attempts"], found["retry_eligible"], found["ready_for_execution"]) == (3, False, False)
+    await hand.retry(execution_id)
+    [found] = await readiness(hand, execution_id)
+    assert (
+        found["attempts"],
+        found["max_attempts"],
+        found["retry_eligible"],
+        found["ready_for_execution"],
+    ) == (3, 4, True, True)
+    await hand.fail(await hand.lease_one())
+    [found] = await readiness(hand, execution_id)
+    assert (found["attempts"], found["retry_eligible"]) == (4, False)
+    await hand.act(execution_id, "reset", reason="mended")
+    await hand.succeed(await hand.lease_one())
+    [found] = await readiness(hand, execution_id)
+    assert (found["state"], found["attempts"]) == ("completed", 1)
+
+
+@one_postgres
+async def test_a_policy_that_an_operator_gave_counts(hand):
+    execution_id, attempt = await hand.start()
+    await hand.fail(attempt)
+    await hand.act(execution_id, "reschedule", policy={"max_attempts": 9})
+    [found] = await readiness(hand, execution_id)
+    assert (found["attempts"], found["max_attempts"], found["retry_eligible"]) == (1, 9, True)
 
 
 async def test_a_graph_is_ready_where_its_parents_are_done(hand):

@@ -17,7 +17,7 @@ def figures(**more: Any) -> Figures:
         "window_seconds": 3600.0, "counted_until": None, "first_attempts": 100, "retries": 0, "retry_rate": None,
         "retries_succeeded": 50, "retries_failed": 50, "retry_success_rate": None, "executions": 0, "executions_completed": 0,
         "executions_failed": 0, "retries_per_execution": None, "attempts": 0, "failures": 0, "failure_rate": None,
-        "workers": {}, "unhealthy_rate": None, "average_queue_depth": None,
+        "workers": {}, "unhealthy_rate": None, "average_queue_depth": None, "average_failure_rate": None, "dead_letters": 0,
     }  # fmt: skip
     return Figures(**{**given, **more})
 

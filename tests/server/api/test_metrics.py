@@ -26,18 +26,17 @@ def run(server: Served, *outcomes: dict[str, Any]) -> None:
     with server.http() as http:
         http.post("/v1/executions", json={"source": WORKFLOW}).raise_for_status()
         for outcome in outcomes:
-            asked = {
-                "worker": "w1",
-                "grant": str(uuid.uuid4()),
-                "slots": 1,
-                "runtimes": ["python"],
-                "wait": 20,
-            }
-            [leased] = http.post("/v1/worker/lease", json=asked).json()
-            [id_], [item], [token] = leased["execution_id"], leased["item_id"], leased["token"]
-            report = {"execution_id": [id_], "item_id": [item], "attempt": [leased["attempt"][0]], "token": [token],
-                      "outcome": [outcome]}  # fmt: skip
-            http.post("/v1/worker/report", json=[report]).raise_for_status()
+            work(http, outcome)
+
+
+def work(http: Any, outcome: dict[str, Any]) -> None:
+    """Leases an item and reports its outcome."""
+    asked = {"worker": "w1", "grant": str(uuid.uuid4()), "slots": 1, "runtimes": ["python"], "wait": 20}
+    [leased] = http.post("/v1/worker/lease", json=asked).json()
+    [id_], [item], [token] = leased["execution_id"], leased["item_id"], leased["token"]
+    report = {"execution_id": [id_], "item_id": [item], "attempt": [leased["attempt"][0]], "token": [token],
+              "outcome": [outcome]}  # fmt: skip
+    http.post("/v1/worker/report", json=[report]).raise_for_status()
 
 
 def scraped(server: Served, token: str | None = None) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -79,6 +78,39 @@ def test_the_counters_are_those_of_the_log(server):
     assert value(found, "tenax_leader") == 1
     assert (value(found, "tenax_batch_size_count", batch="reports") or 0) >= 1
     assert (value(found, "tenax_commit_seconds_sum", batch="claims") or 0) > 0
+
+
+def test_dead_letters_are_counted_while_they_are_open(server):
+    run(server, *[BUSY] * 3)
+    eventually(lambda: value(scraped(server), "tenax_dead_letters") == 1)
+    with server.http() as http:
+        [newest] = http.get("/v1/overview").json()["newest"]
+        assert (newest["step"], newest["reason"], newest["attempt"], newest["dead"]) == (
+            "pay",
+            "http_503",
+            3,
+            True,
+        )
+        [letter] = http.get("/v1/dead-letters").json()
+        http.post(
+            "/v1/dead-letters/discard", json={"ids": [letter["id"]], "note": "a test"}
+        ).raise_for_status()
+        eventually(lambda: value(scraped(server), "tenax_dead_letters") == 0)
+        assert http.get("/v1/overview").json()["newest"] == []
+
+
+def test_what_an_operator_starts_again_is_a_retry_by_hand(server):
+    run(server, *[BUSY] * 3)
+    with server.http() as http:
+        [failed] = http.get("/v1/executions").json()
+        http.post(f"/v1/executions/{failed['id']}/retry", json={}).raise_for_status()
+        work(http, DONE)
+    found = eventually(
+        lambda: (s := scraped(server)) and value(s, "tenax_executions_total", event="completed") == 1 and s
+    )
+    assert value(found, "tenax_retries_total", reason="manual_retry") == 1
+    assert value(found, "tenax_retries_total", reason="http_503") == 2
+    assert value(found, "tenax_retries_ended_total", result="succeeded") == 1
 
 
 def test_every_declared_metric_is_exported_and_no_other_one(server):
@@ -177,9 +209,11 @@ def test_stats_say_what_retries_came_to(server):
         ]
         [worker] = http.get("/v1/stats?by=worker&since=1h").json()["groups"]
         assert (worker["name"], worker["retries"], worker["succeeded"], worker["failures"]) == ("w1", 3, 2, 3)
+        assert (worker["seconds"], worker["waited"]) == (group["seconds"], group["waited"])
         assert http.get("/v1/stats?by=color").status_code == 422
         assert http.get("/v1/stats?since=1h&until=2h").status_code == 400
         assert http.get("/v1/stats?sicne=1h").status_code == 400
+        assert http.get("/v1/stats?until=soon").json()["title"].startswith("until: ")
 
 
 def test_an_overview_has_what_top_shows(server):

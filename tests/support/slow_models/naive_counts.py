@@ -11,6 +11,7 @@ _OUTCOME = {
     "compensation_error": "failed", "action_not_completed": "not_completed", "action_snoozed": "snoozed",
     "action_polled": "polled", "lease_expired": "lost", "queue_expired": "expired", "lease_released": "released",
 }  # fmt: skip
+_FAILED_FOR_GOOD = ("step_failed_terminal", "item_failed", "compensation_failed")
 _LASTING = ("execution_started", "execution_completed", "execution_failed", "execution_cancelled")
 
 
@@ -19,6 +20,7 @@ def naive_counts(events: list[dict[str, Any]], workflows: dict[int, str]) -> dic
     found: dict[str, Counter[Any]] = {
         "attempts": Counter(), "waited": Counter(), "seconds": Counter(), "events": Counter(), "started": Counter(),
         "retries": Counter(), "failed": Counter(), "recovered": Counter(), "lateness": Counter(), "reasons": Counter(),
+        "retried": Counter(), "given_up": Counter(), "worker_seconds": Counter(), "worker_waited": Counter(),
     }  # fmt: skip
     items: dict[Any, list[dict[str, Any]]] = {}
     for e in events:
@@ -48,10 +50,17 @@ def _count_item(  # noqa: C901 -- one straight walk, to compare with
                 found["started"][e["minute"], data["worker"]] += 1
             if e["attempt"] == 1:
                 found["events"][e["minute"], workflow, "first_attempt"] += 1
-            if data["retry"]["is_retry"]:
+            if data["retry"]["is_retry"] and failure is None:
+                failure, failed_attempt, delay, pending = (
+                    ("unknown", "manual_retry"),
+                    e["attempt"] - 1,
+                    0.0,
+                    True,
+                )
+                due = e["at"].timestamp()
+            if failure is not None:
                 runner = data["worker"]
                 if pending:
-                    assert failure is not None
                     found["events"][e["minute"], workflow, "retry"] += 1
                     found["reasons"][failure[1]] += 1
                     found["lateness"][e["minute"], max(e["at"].timestamp() - due, 0.0)] += 1
@@ -71,14 +80,21 @@ def _count_item(  # noqa: C901 -- one straight walk, to compare with
                 continue
             if failure is not None:
                 found["waited"][key] += delay
-                if how == "succeeded" and runner:
-                    found["recovered"][e["minute"], runner] += 1
+                if runner:
+                    found["recovered"][e["minute"], runner] += how == "succeeded"
+                    found["worker_seconds"][e["minute"], runner] += data.get("seconds") or 0.0
+                    found["worker_waited"][e["minute"], runner] += delay
             if how != "succeeded" and data.get("worker"):
                 found["failed"][e["minute"], data["worker"]] += 1
             failure = (own["class"], own["reason"]) if how != "succeeded" else None
             failed_attempt = e["attempt"]
-            if not _goes_on(events[place + 1 :]):
+            if _goes_on(events[place + 1 :]):
+                found["retried"][key] += how != "succeeded"
+            else:
                 failure = None
+                found["given_up"][key] += how != "succeeded" and _failed_for_good(
+                    events[place + 1 :], e["at"]
+                )
         elif type_ in ("step_retry", "compensation_retry", "retry_held") and failure is not None:
             if _after_rest(events[:place]):
                 continue
@@ -91,13 +107,22 @@ def _count_item(  # noqa: C901 -- one straight walk, to compare with
             and failure is not None
         ):
             pending, due = True, datetime.fromisoformat(data["available_at"]).timestamp()
-        elif type_ in ("item_cancelled", "compensation_cancelled"):
+        elif type_ == "retry_rescheduled" and data.get("was") == "failed" and e["attempt"]:
+            failure, failed_attempt, delay, pending = ("unknown", "manual_retry"), e["attempt"], 0.0, True
+            due = datetime.fromisoformat(data["available_at"]).timestamp()
+        elif type_ in _FAILED_FOR_GOOD or type_ in ("item_cancelled", "compensation_cancelled"):
             failure, pending = None, False
 
 
 def _goes_on(later: list[dict[str, Any]]) -> bool:
     """Tells whether a failure is retried or held: the next event of the item says so."""
     return bool(later) and later[0]["type"] in ("step_retry", "compensation_retry", "retry_held")
+
+
+def _failed_for_good(later: list[dict[str, Any]], at: datetime) -> bool:
+    """Tells whether an item failed for good by its last failure: the same transaction says so."""
+    together = [one["type"] for one in later[:2] if one["at"] == at]
+    return any(one in _FAILED_FOR_GOOD for one in together)
 
 
 def _after_rest(earlier: list[dict[str, Any]]) -> bool:

@@ -78,7 +78,7 @@ async def read_overview(context: EngineContext) -> views.Overview:
         newest=[
             views.NewestFailure(
                 execution_id=row["execution_id"], step=row["step"], item=row["item"], attempt=row["attempt"], class_=row["class"],
-                reason=row["reason"], at=timestamp(row["at"]), due=timestamp(row["due"]),
+                reason=row["reason"], at=timestamp(row["at"]), due=timestamp(row["due"]), dead=row["dead"],
             )
             for row in newest
         ],
@@ -91,6 +91,7 @@ async def figures_in(tx: Connection, context: EngineContext, live: Sequence[Work
     row = await metrics.sum_window(tx, window)
     health = Counter(worker.health for worker in live)
     depths = [worker.queue_depth for worker in live]
+    rates = [worker.failure_rate for worker in live if worker.failure_rate is not None]
     return views.Figures(
         window_seconds=window,
         counted_until=timestamp(row["counted_at"]),
@@ -110,6 +111,8 @@ async def figures_in(tx: Connection, context: EngineContext, live: Sequence[Work
         workers={name: health[name] for name in HEALTHS},
         unhealthy_rate=_share(health["unhealthy"], len(live)),
         average_queue_depth=_share(sum(depths), len(depths)),
+        average_failure_rate=_share(sum(rates), len(rates)),
+        dead_letters=row["dead_letters"],
     )
 
 
@@ -124,5 +127,5 @@ def bound_of(buckets: Mapping[int, int], share: float) -> float | None:
     return None
 
 
-def _share(part: int, whole: int) -> float | None:
+def _share(part: float, whole: int) -> float | None:
     return part / whole if whole else None

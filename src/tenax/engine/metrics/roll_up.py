@@ -103,15 +103,15 @@ class RollUp:
             return Part(0, done=True)
         rows = await _rows_of(part)
         done = part.counted >= part.newest
-        if not rows and done and cursor.at is not None and now - cursor.at < IDLE_SAVE:
+        if not rows and done and cursor.at is not None and 0 <= now - cursor.at < IDLE_SAVE:
             self.lag = 0.0
             return Part(0, done)  # the next round looks through the same few transactions again
         counts = await self._fold(tx, rows)
         await roll_up.add_counts(tx, counts)
         await roll_up.add_totals(tx, totals_of(counts, await self._labels.of(tx, counts)))
-        at = now if done or not rows else min(max(row.at for row in rows), now)
+        at = _counted_until(rows, cursor, now, done=done)
         await log_cursor.save_cursor(tx, log_cursor.Cursor(part.counted, part.open, cursor.floor, at))
-        self.lag = 0.0 if done else max(now - at, 0.0) if rows else self.lag
+        self.lag = WHOLE_LAG if at is None else max(now - at, 0.0)
         self._adapt(len(rows))
         return Part(len(rows), done)
 
@@ -179,6 +179,13 @@ class RollUp:
                 end = min(full, first + SUMMARIZED_AT_ONCE)
                 if end > first and await log_cursor.summarize_ranges(tx, index, first, end):
                     self._summarized[index] = end
+
+
+def _counted_until(rows: list[LogRow], cursor: log_cursor.Cursor, now: float, *, done: bool) -> float | None:
+    """Returns the time up to which about the log is counted. Returns None if nothing of it is."""
+    if done:
+        return now
+    return min(max(row.at for row in rows), now) if rows else cursor.at
 
 
 async def _rows_of(part: log_cursor.LogPart) -> list[LogRow]:

@@ -69,5 +69,5 @@ def _worker_group(row: Any) -> RetryGroup:
     rate = row["succeeded"] / row["n"] if row["n"] else None
     return RetryGroup(
         name=row["name"], failures=row["failures"], retries=row["n"], succeeded=row["succeeded"], success_rate=rate,
-        seconds=None, waited=None, attempts=[],
+        seconds=round(row["seconds"], 3), waited=round(row["waited"], 3), attempts=[],
     )  # fmt: skip

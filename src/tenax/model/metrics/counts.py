@@ -10,6 +10,8 @@ import msgspec
 MOST_ATTEMPT = 20
 """The highest attempt number that is counted by itself. It stands for all higher numbers too."""
 MOST_TEXT = 100  # characters of a reason that are kept
+MANUAL_RETRY = "manual_retry"
+"""The reason of retries of items that had failed, and that an operator has started again."""
 LATENESS_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Upper bounds of the buckets of retry lateness, in seconds. They are stored by their index, so none may be inserted."""
 
@@ -33,6 +35,10 @@ class AttemptCount(msgspec.Struct, gc=False):
     seconds: float = 0.0
     waited: float = 0.0
     """Seconds of delay before these retries."""
+    retried: int = 0
+    """How many were decided to be retried or held."""
+    given_up: int = 0
+    """How many failed for good."""
 
 
 class WorkerCount(msgspec.Struct, gc=False):
@@ -41,6 +47,10 @@ class WorkerCount(msgspec.Struct, gc=False):
     failed: int = 0
     recovered: int = 0
     """Retries that succeeded."""
+    seconds: float = 0.0
+    """Seconds that the retries ran."""
+    waited: float = 0.0
+    """Seconds of delay before the retries."""
 
 
 class LatenessCount(msgspec.Struct, gc=False):

@@ -40,6 +40,10 @@ class Figures(View):
     unhealthy_rate: float | None
     average_queue_depth: float | None
     """Attempts that a live worker has leased and not reported, on average."""
+    average_failure_rate: float | None
+    """The failure rate of a live worker, on average over those that have one."""
+    dead_letters: int
+    """Dead letters that are open now."""
 
 
 class Alert(View):
@@ -82,9 +86,10 @@ class RetryGroup(View):
     """Retries that have ended."""
     succeeded: int
     success_rate: float | None
-    seconds: float | None
-    waited: float | None
-    """Null for workers."""
+    seconds: float
+    """Seconds that the retries ran."""
+    waited: float
+    """Seconds of delay before them."""
     attempts: list[AttemptReturn]
     """Empty for workers."""
 
@@ -115,7 +120,7 @@ class FailureGroup(View):
 
 
 class NewestFailure(View):
-    """Describes a failure that is being retried."""
+    """Describes a failure that is being retried, or after which the item has failed for good."""
 
     execution_id: int
     step: str
@@ -125,6 +130,9 @@ class NewestFailure(View):
     reason: str
     at: str
     due: str | None
+    """When the retry is due. Null if it runs, is held, or if there is none."""
+    dead: bool
+    """True if the item has failed for good."""
 
 
 class Overview(View):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from tenax.model.metrics.counts import (
+    MANUAL_RETRY,
     MOST_ATTEMPT,
     MOST_TEXT,
     AttemptKey,
@@ -42,6 +43,8 @@ _OVER = frozenset(
     {"item_cancelled", "compensation_cancelled", "step_failed_terminal", "item_failed", "compensation_failed"}
 )
 """Events after which an item is not tried again, whatever ended it."""
+_GIVEN_UP = frozenset({"step_failed_terminal", "item_failed", "compensation_failed"})
+"""Events that say that the last failure of an item was not retried."""
 _EXECUTIONS = frozenset(
     {"execution_started", "execution_completed", "execution_failed", "execution_cancelled"}
 )
@@ -84,7 +87,7 @@ class LogCounter:
     def add(self, row: LogRow) -> None:
         minute = int(row.at) // 60 * 60
         workflow = self._workflows.get(row.execution_id, "")
-        failed: dict[ItemKey, tuple[str, str]] = {}
+        failed: dict[ItemKey, AttemptKey] = {}
         for event in row.events:
             kind = event.type
             if kind in OUTCOMES:
@@ -99,7 +102,7 @@ class LogCounter:
             elif kind in _MOVES:
                 self._moved(event, _key(row.execution_id, event))
             elif kind in _OVER:
-                self.underway.pop(_key(row.execution_id, event), None)
+                self._is_over(event, _key(row.execution_id, event), failed)
             elif kind == "late_result":
                 self.counts.events[minute, workflow, kind] += 1
 
@@ -111,11 +114,12 @@ class LogCounter:
             counts.started += 1
         if event.attempt == 1:
             self.counts.events[minute, workflow, "first_attempt"] += 1
-        if not _says_retry(event):
-            return
         retry = self.underway.get(item)
-        if retry is None:  # an operator started a failed item again
-            retry = self.underway[item] = RetryUnderway((event.attempt or 1) - 1, "", "", due=at)
+        if retry is None:
+            if not _says_retry(event):
+                return
+            # It had failed, and was cancelled before its retry. An operator has started it again.
+            retry = self.underway[item] = RetryUnderway((event.attempt or 1) - 1, "", MANUAL_RETRY, due=at)
         if retry.due is not None:  # otherwise it starts again, after its lease was handed back
             late = max(at - retry.due, 0.0)
             lateness = self.counts.lateness[minute, lateness_bucket(late)]
@@ -133,7 +137,7 @@ class LogCounter:
         minute: int,
         workflow: str,
         item: ItemKey,
-        failed: dict[ItemKey, tuple[str, str]],
+        failed: dict[ItemKey, AttemptKey],
     ) -> None:
         data = event.data
         outcome = _outcome(event)
@@ -146,49 +150,58 @@ class LogCounter:
             retry = None
         after = (retry.class_ or "unknown", retry.reason or "unknown") if retry is not None else ("", "")
         attempt = min(event.attempt or 1, MOST_ATTEMPT)
-        count = self.counts.attempts[
-            AttemptKey(minute, workflow, item.step, outcome, class_, reason, attempt, *after)
-        ]
+        key = AttemptKey(minute, workflow, item.step, outcome, class_, reason, attempt, *after)
+        count = self.counts.attempts[key]
         count.n += 1
-        if data is not None and data.seconds is not None:
-            count.seconds += data.seconds
+        seconds = (data.seconds if data is not None else None) or 0.0
+        count.seconds += seconds
         if outcome in _UNENDED:
             return
         if retry is not None:
             count.waited += retry.delay
             del self.underway[item]
         if outcome != "succeeded":
-            failed[item] = (class_, reason)
-        self._count_worker(data.worker if data is not None else None, retry, minute, outcome)
+            failed[item] = key
+            if data is not None and data.worker:
+                self.counts.workers[minute, data.worker].failed += 1
+        if retry is not None and retry.worker:
+            ran = self.counts.workers[minute, retry.worker]
+            ran.recovered += outcome == "succeeded"
+            ran.seconds += seconds
+            ran.waited += retry.delay
 
-    def _count_worker(
-        self, worker: str | None, retry: RetryUnderway | None, minute: int, outcome: str
-    ) -> None:
-        if outcome == "succeeded":
-            if retry is not None and retry.worker:
-                self.counts.workers[minute, retry.worker].recovered += 1
-        elif worker:
-            self.counts.workers[minute, worker].failed += 1
-
-    def _will_retry(
-        self, event: CountedEvent, item: ItemKey, failed: Mapping[ItemKey, tuple[str, str]]
-    ) -> None:
-        before = self.underway.get(item)
-        known = failed.get(item) or ((before.class_, before.reason) if before is not None else None)
-        if known is None:
+    def _will_retry(self, event: CountedEvent, item: ItemKey, failed: Mapping[ItemKey, AttemptKey]) -> None:
+        before, ended = self.underway.get(item), failed.get(item)
+        if ended is not None:
+            known = ended.class_, ended.reason
+            self.counts.attempts[ended].retried += 1
+        elif before is None:
             return  # it only snoozed or was polled
-        data = event.data
-        if item not in failed and before is not None and before.due is None and before.worker is not None:
+        elif before.due is None and before.worker is not None:
             return  # the retry has started, and snoozed: it goes on and is not another one
+        else:
+            known = before.class_, before.reason
+        data = event.data
         held = event.type == "retry_held" or bool(data and data.held)
         due = None if held or data is None else _time(data.available_at)
         delay = (data.delay_seconds if data is not None else None) or 0.0
         self.underway[item] = RetryUnderway(event.attempt or 1, *known, delay=delay, due=due)
 
     def _moved(self, event: CountedEvent, item: ItemKey) -> None:
-        retry = self.underway.get(item)
-        if retry is not None and event.data is not None and event.data.available_at is not None:
-            retry.due = _time(event.data.available_at)
+        data = event.data
+        if data is None or data.available_at is None:
+            return
+        due, retry = _time(data.available_at), self.underway.get(item)
+        if retry is not None:
+            retry.due = due
+        elif data.was == "failed" and event.attempt:
+            self.underway[item] = RetryUnderway(event.attempt, "", MANUAL_RETRY, due=due)
+
+    def _is_over(self, event: CountedEvent, item: ItemKey, failed: Mapping[ItemKey, AttemptKey]) -> None:
+        self.underway.pop(item, None)
+        ended = failed.get(item)
+        if ended is not None and event.type in _GIVEN_UP:
+            self.counts.attempts[ended].given_up += 1
 
 
 def _outcome(event: CountedEvent) -> str:

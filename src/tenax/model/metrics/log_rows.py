@@ -27,6 +27,8 @@ class CountedData(msgspec.Struct, gc=False):
     how: str | None = None
     """How the attempt of a compensation ended, if it did not fail."""
     compensation: bool | None = None
+    was: str | None = None
+    """The state in which the item had ended, before an operator started it again."""
     via: str | None = None
 
 

@@ -53,7 +53,9 @@ METRICS = _all(
         (),
         "reports and callbacks that were recorded and not applied: late ones, or a second one of an attempt",
     ),
-    # The integrator of the dead letters adds `tenax_dead_letters` here, and its values to `render.py`.
+    Metric(
+        "tenax_dead_letters", "gauge", (), "open dead letters: items that failed for good, or are quarantined"
+    ),
     Metric(
         "tenax_queue_depth",
         "gauge",
@@ -67,6 +69,12 @@ METRICS = _all(
         "gauge",
         (),
         "attempts that a live worker has leased and not reported, on average",
+    ),
+    Metric(
+        "tenax_worker_failure_rate_average",
+        "gauge",
+        (),
+        "failure rate of a live worker by which its health is judged, on average",
     ),
     Metric("tenax_unhealthy_workers_rate", "gauge", (), "share of the live workers that are unhealthy"),
     Metric("tenax_retry_rate", "gauge", (), "retries in proportion to first attempts, in `metrics_window`"),

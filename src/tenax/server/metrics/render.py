@@ -73,7 +73,9 @@ def families_of_database(snapshot: Snapshot, most: int) -> Iterator[Family]:
     yield from _queues(snapshot.queues, snapshot.ages, most)
     yield _gauge("tenax_workers", [((health,), n) for health, n in figures.workers.items()])
     for name, value in (
+        ("tenax_dead_letters", figures.dead_letters),
         ("tenax_worker_queue_depth_average", figures.average_queue_depth),
+        ("tenax_worker_failure_rate_average", figures.average_failure_rate),
         ("tenax_unhealthy_workers_rate", figures.unhealthy_rate),
         ("tenax_retry_rate", figures.retry_rate),
         ("tenax_retry_success_rate", figures.retry_success_rate),

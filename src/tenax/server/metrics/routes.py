@@ -62,7 +62,7 @@ async def stats(
     """
     now = datetime.now(UTC)
     start = None if since is None else moment_of(since, now)
-    end = None if until is None else moment_of(until, now)
+    end = None if until is None else moment_of(until, now, "until")
     return answer_view(await engine(request).metrics.stats(by=by, since=start, until=end))
 
 

@@ -64,7 +64,8 @@ async def add_counts(tx: Connection, counts: Counts) -> None:
     if counts.attempts:
         sums = counts.attempts.values()
         keys = zip(*counts.attempts, strict=True)
-        rows = [*map(list, keys), [s.n for s in sums], [s.seconds for s in sums], [s.waited for s in sums]]
+        rows = [*map(list, keys), [s.n for s in sums], [s.seconds for s in sums], [s.waited for s in sums],
+                [s.retried for s in sums], [s.given_up for s in sums]]  # fmt: skip
         await tx.execute(sql("add_attempts"), *columns(*rows))
     if counts.workers:
         workers = counts.workers.values()
@@ -76,6 +77,8 @@ async def add_counts(tx: Connection, counts: Counts) -> None:
                 [one.retries for one in workers],
                 [one.failed for one in workers],
                 [one.recovered for one in workers],
+                [one.seconds for one in workers],
+                [one.waited for one in workers],
             ),
         )
     if counts.events:

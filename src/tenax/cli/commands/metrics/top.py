@@ -75,7 +75,7 @@ async def _redraw(backend: Backend, live: Live, every: float, ended: asyncio.Eve
     while not ended.is_set():
         away: list[RenderableType] = []
         try:
-            shown = picture(await backend.overview(), live.console.width)
+            shown = picture(await backend.overview(), *live.console.size)
         except Unreachable as error:
             if not shown:
                 raise

@@ -78,6 +78,10 @@ def stats_table(found: Mapping[str, Any]) -> RenderableType:
 def stats_plot(found: Mapping[str, Any]) -> Sequence[RenderableType]:
     """Draws how often each attempt succeeded, for the largest groups."""
     lines: list[RenderableType] = []
+    workers = [one for one in found["groups"] if one["retries"] and not one["attempts"]]
+    for group in workers[:GROUPS_DRAWN]:
+        words = f"{percent(group['success_rate'])} of {group['retries']:,} succeeded"
+        lines.append(Text(f"  {bar(group['success_rate'])}  {words} on {one_line(group['name'])}"))
     for group in [one for one in found["groups"] if one["attempts"]][:GROUPS_DRAWN]:
         lines += [Text(""), Text(f"after {one_line(group['name'])}", style="bold")]
         for one in group["attempts"]:

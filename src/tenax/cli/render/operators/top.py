@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from tenax.cli.output import new_table, one_line
+from tenax.cli.output import console, new_table, one_line
 from tenax.cli.render.operators.figures import lag_words, percent, seconds_words, sparkline
 
 NARROW = 80  # columns below which some columns of the tables are left out
 WORKERS_SHOWN = 10
 QUEUES_SHOWN = 8
+TALL = 40  # lines from which there are empty lines between the tables
 _HEALTH_STYLES = {"healthy": "green", "degraded": "yellow", "unhealthy": "bold red"}
 Row = Mapping[str, Any]
 
@@ -27,21 +28,54 @@ class _Column(NamedTuple):
     right: bool = True
 
 
-def picture(found: Mapping[str, Any], width: int, now: datetime | None = None) -> list[RenderableType]:
-    """Returns the parts of the picture, from top to bottom, for a terminal of this width."""
+class _Section(NamedTuple):
+    title: str
+    rows: Sequence[Row]
+    columns: Sequence[_Column]
+
+
+def picture(
+    found: Mapping[str, Any], width: int, height: int | None = None, now: datetime | None = None
+) -> list[RenderableType]:
+    """Returns the parts of the picture, from top to bottom, for a terminal of this size. Without a height, all rows are
+    shown."""
     at = now or datetime.now(UTC)
+    head = _top(found, at)
+    sections = (
+        _Section("queues", found["queues"][:QUEUES_SHOWN], _QUEUES),
+        _Section("workers", _worst_first(found["workers"])[:WORKERS_SHOWN], _WORKERS),
+        _Section("failures by group", found["groups"], _GROUPS),
+        _Section("newest failures", found["newest"], _newest(at)),
+    )
+    counts = [len(section.rows) for section in sections]
+    apart = height is None or height >= TALL
+    if height is not None:
+        lines = sum(len(text.wrap(console(), width)) for text in head)
+        lines += sum((2 if count else 1) + apart for count in counts)
+        counts = _shares(counts, height - lines)
+    shown: list[RenderableType] = [*head]
+    for section, count in zip(sections, counts, strict=True):
+        shown += _drawn(section, count, width, apart=apart)
+    return shown
+
+
+def _shares(counts: Sequence[int], room: int) -> list[int]:
+    """Divides the lines that there is room for. Each section gets at least one, if it has a row."""
+    given = [min(count, 1) for count in counts]
+    left = room - sum(given)
+    while left > 0 and (more := [n for n, count in enumerate(counts) if given[n] < count]):
+        for n in more[:left]:
+            given[n] += 1
+        left -= len(more)
+    return given
+
+
+def _top(found: Mapping[str, Any], at: datetime) -> list[Text]:
     figures = found["figures"]
-    shown: list[RenderableType] = [_head(found, figures), _throughput(found["minutes"])]
+    shown = [_head(found, figures), _throughput(found["minutes"])]
     shown += [Text(one_line(alert["text"]), style="bold red") for alert in found["alerts"] if alert["firing"]]
     if lag := lag_words(figures["counted_until"], at):
         shown.append(Text(lag, style="yellow"))
-    for title, rows, columns in (
-        ("queues", found["queues"][:QUEUES_SHOWN], _QUEUES),
-        ("workers", _worst_first(found["workers"])[:WORKERS_SHOWN], _WORKERS),
-        ("failures by group", found["groups"], _GROUPS),
-        ("newest failures that are retried", found["newest"], _newest(at)),
-    ):
-        shown += _section(title, rows, columns, width)
     return shown
 
 
@@ -55,6 +89,7 @@ def _head(found: Mapping[str, Any], figures: Mapping[str, Any]) -> Text:
         f"retries that succeed {percent(figures['retry_success_rate'])}",
         f"late p50 {_within(found['lateness']['p50'])}, p99 {_within(found['lateness']['p99'])}",
         f"workers {workers}",
+        f"dead letters {figures['dead_letters']:,}",
     )
     window = Text(f"last {seconds_words(figures['window_seconds'])}: ", style="bold")
     return window.append(Text("  |  ".join(parts), style="not bold"))
@@ -70,16 +105,18 @@ def _throughput(minutes: Sequence[Row]) -> Text:
     return Text.assemble(("attempts a minute ", "dim"), (sparkline(counts), "cyan"), f" {last}")
 
 
-def _section(title: str, rows: Sequence[Row], columns: Sequence[_Column], width: int) -> list[RenderableType]:
-    kept = [column for column in columns if width >= NARROW or not column.wide]
-    if not rows:
-        return [Text(""), Text.assemble((title, "bold"), (": none", "dim"))]
+def _drawn(section: _Section, count: int, width: int, *, apart: bool) -> list[RenderableType]:
+    kept = [column for column in section.columns if width >= NARROW or not column.wide]
+    space: list[RenderableType] = [Text("")] if apart else []
+    if not section.rows:
+        return [*space, Text.assemble((section.title, "bold"), (": none", "dim"))]
+    of_all = f" ({count} of {len(section.rows)} shown)" if count < len(section.rows) else ""
     table = new_table(
         *(column.title for column in kept), right=[column.title for column in kept if column.right]
     )
-    for row in rows:
+    for row in section.rows[:count]:
         table.add_row(*(_text(column.cell(row)) for column in kept))
-    return [Text(""), Text(title, style="bold"), table]
+    return [*space, Text.assemble((section.title, "bold"), (of_all, "dim")), table]
 
 
 def _text(cell: str | Text) -> Text:
@@ -126,7 +163,7 @@ def _newest(now: datetime) -> Sequence[_Column]:
         _Column("step", _step, right=False),
         _Column("attempt", lambda row: str(row["attempt"]), wide=True),
         _Column("reason", lambda row: row["reason"], right=False),
-        _Column("retry", lambda row: _due(row["due"], now), right=False),
+        _Column("retry", lambda row: "dead" if row["dead"] else _due(row["due"], now), right=False),
     )
 
 

@@ -2,6 +2,6 @@
 select minute, sum(n) filter (where outcome in ('succeeded', 'failed', 'not_completed', 'lost', 'expired'))::bigint as ended,
        sum(n) filter (where outcome in ('failed', 'not_completed', 'lost', 'expired'))::bigint as failures
   from tenax.attempt_minute
- where minute > date_trunc('minute', tenax.now()) - make_interval(mins => $1::integer)
+ where minute > date_trunc('minute', tenax.now()) - make_interval(mins => $1::integer) and minute <= tenax.now()
  group by minute
  order by minute

@@ -35,6 +35,7 @@ with snapshot as materialized (
                                                 'delay_seconds', e #> '{data,delay_seconds}',
                                                 'available_at', e #> '{data,available_at}', 'held', e #> '{data,held}',
                                                 'how', e #> '{data,how}', 'via', e #> '{data,via}', 'compensation', e #> '{data,compensation}',
+                                                'was', e #> '{data,was}',
                                                 'failure', jsonb_build_object('class', e #> '{data,failure,class}',
                                                                               'reason', e #> '{data,failure,reason}')))
                                             order by n)
