@@ -9,7 +9,7 @@ SITE_STAMP := $(VENV)/.site-installed
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install dev dist demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean prometheus
+.PHONY: help install dev dist demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean browser prometheus
 
 help: ## the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -55,18 +55,23 @@ demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
 up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 	@$(BIN)/tenax up
 
-test: $(DEV_STAMP) ## the tests on the embedded PostgreSQL, in minutes; ONLY=tests/engine runs a part
+test: $(DEV_STAMP) browser ## the tests on the embedded PostgreSQL, in minutes; ONLY=tests/engine runs a part
 	@$(PYTEST) -m "not full" $(ONLY)
 
-test-full: $(DEV_STAMP) $(SITE_STAMP) prometheus ## all tests on both kinds of PostgreSQL (as far as they are there), with more examples
+test-full: $(DEV_STAMP) $(SITE_STAMP) browser prometheus ## all tests on both kinds of PostgreSQL (as far as they are there), with more examples
 	@$(PYTEST) --postgres=both --hypothesis-profile=full $(ONLY)
 
-# The tests of the files for Prometheus and Grafana need it. Without it they are skipped, and say so.
+# Tests that need a program of Debian are skipped without it, and say so: $(call debian,PROGRAM,PACKAGE).
+debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  echo "installing Debian's $(2) ..." && apt-get update -qq && \
+	  apt-get install -y -qq --no-install-recommends $(2) >/dev/null; } || \
+	  echo "there is no $(1), and its tests are skipped; on Debian: apt-get install $(2)"
+
+browser:
+	@$(call debian,chromium,chromium)
+
 prometheus:
-	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	  echo "installing Debian's prometheus ..." && apt-get update -qq && \
-	  apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || \
-	  echo "there is no promtool, and its tests are skipped; on Debian: apt-get install prometheus"
+	@$(call debian,promtool,prometheus)
 
 chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
 	@TENAX_CHAOS_SECONDS=$${SECONDS_EACH:-60} TENAX_CHAOS_RUNS=$${RUNS:-3} $(BIN)/python -m pytest -s tests/e2e/test_chaos.py
