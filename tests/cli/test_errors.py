@@ -50,6 +50,11 @@ WRONG = {
             "tenax: --policy: not valid YAML: did not find expected ',' or '}' (while parsing a flow mapping)\n"
         ),
     ),
+    "an argument too many": (
+        ["delays", "one.yaml", "two.yaml", "three.yaml"],
+        2,
+        "tenax: one argument too many: two.yaml\n  see: tenax delays --help\n",
+    ),
     "not a number": (
         ["show", "abc"],
         2,

@@ -14,7 +14,7 @@ from support.profiles import examples
 from tenax.errors import InvalidDefinition
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Outcome
-from tenax.model.definition.workflow import STEP_TYPES
+from tenax.model.definition.types import STEP_TYPES
 from tenax.model.parse.step_types import SPEC_KEYS
 from tenax.model.parse.workflow_file import STEP_KEYS
 from tenax.policy.check import MOST_EXPRESSIONS, load_workflow

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import Unreachable, UsageError
+from tenax.model.definition.types import RUNTIMES
 from tenax.model.durations import parse_duration
 from tenax.model.fleet.health import HealthTerms
 from tenax.settings import Settings, load_settings
 from tenax.settings.checks import mistyped_variables
 from tenax.settings.docs import describe_settings
-from tenax.worker.executors.runtimes import RUNTIMES
 
 NAMES = [row.name for row in describe_settings()]
 

@@ -16,6 +16,7 @@ from tenax.engine.engine import Engine
 from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.definition.types import RUNTIMES
 from tenax.model.views import ActionAnswer
 from tenax.model.wire import (
     PROTOCOL,
@@ -35,7 +36,6 @@ from tenax.store.transaction import transaction
 
 one_postgres = pytest.mark.one_postgres
 """Marks long tests, or groups of similar tests. They run on one PostgreSQL only, even if others run on both."""
-RUNTIMES = ("python", "http", "process")
 ONE_STEP = """
 name: one
 workflow:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclopts import CycloptsError, MissingArgumentError, UnknownCommandError
+from cyclopts import CycloptsError, MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
 from tenax.cli.output import say
 from tenax.errors import InvalidDefinition, TenaxError
@@ -94,6 +94,8 @@ def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | No
             return _unknown_command(error), "see: tenax --help", USAGE
         case MissingArgumentError() if error.argument is not None and error.argument.name == "ID":
             return "which execution?", "`tenax list` shows the executions there are", USAGE
+        case UnusedCliTokensError(unused_tokens=[first, *_]):
+            return f"one argument too many: {first}", _see_help(error, arguments), USAGE
         case CycloptsError():
             return " ".join(str(error).split()), _see_help(error, arguments), USAGE
         case UnicodeEncodeError():

@@ -20,7 +20,6 @@ from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.parse.retry_fields import retry_of_settings
-from tenax.model.policy import Patch
 from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
@@ -121,8 +120,8 @@ class EngineContext:
         self.refusal: SchemaOutdated | None = None
         """The error to raise if this server may no longer use the database. None while it may."""
         source = settings.sources.get("retry", "the setting retry")
-        self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
-        self.reading = Reading(settings, self.server_retry, share)
+        server_retry = retry_of_settings(settings.retry, source)
+        self.reading = Reading(settings, server_retry, share)
         self.plans = PlanCache(self.reading, share)
 
     @property

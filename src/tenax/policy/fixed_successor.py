@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
+from tenax.model.definition.types import SERVER_TYPES
+from tenax.model.definition.workflow import Step, Workflow
 
 
 class FixedSuccessor(NamedTuple):

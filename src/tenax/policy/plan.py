@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from tenax.model.definition.types import SERVER_TYPES
 from tenax.model.definition.vary import merge_override
-from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
+from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.compiler import Expression, compile_expression

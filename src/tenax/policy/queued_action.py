@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from tenax.model.decision import Ledger
-from tenax.model.definition.workflow import SERVER_TYPES, Step
+from tenax.model.definition.types import SERVER_TYPES
+from tenax.model.definition.workflow import Step
 from tenax.model.json_text import encode
 from tenax.model.policy import Policy
 from tenax.policy.retry.vary import varied

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from tenax.model.decision import CONDITION_WORK
+from tenax.model.definition.types import RUNTIMES
 from tenax.settings.home import default_home, read_path
 from tenax.settings.values import (
     Address,
@@ -33,7 +34,6 @@ from tenax.settings.values import (
     whole_number,
 )
 
-RUNTIMES = ("python", "http", "process")
 ADDRESSES = ("any", "public")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 HEARTBEAT = 10.0

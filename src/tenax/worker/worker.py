@@ -16,6 +16,7 @@ from uuid import uuid4
 from tenax.credentials.private_variables import own_variables
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
+from tenax.model.definition.types import RUNTIMES
 from tenax.model.wire import (
     OLDEST_SERVER,
     PROTOCOL,
@@ -30,7 +31,7 @@ from tenax.model.wire import (
 )
 from tenax.worker.attempt import RunningAttempt, make_release, make_report
 from tenax.worker.executors import RESULT_LIMIT
-from tenax.worker.executors.runtimes import RUNTIMES, Executors
+from tenax.worker.executors.runtimes import Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from generators.tables import code, codes, table
 from tenax.errors import TenaxError
-from tenax.model.definition.workflow import STEP_TYPES, StepType
+from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS
 from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.parse.shape import Shape

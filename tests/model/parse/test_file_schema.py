@@ -21,7 +21,7 @@ from support.strategies.workflow_texts import (
 )
 
 from tenax.errors import InvalidDefinition
-from tenax.model.definition.workflow import STEP_TYPES
+from tenax.model.definition.types import STEP_TYPES
 from tenax.model.parse.file_schema import file_schema
 from tenax.model.parse.parse import parse_workflow
 from tenax.model.parse.workflow_file import STEPS as STEP_SHAPES

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from tenax.model.definition.types import StepType
 from tenax.model.policy import Patch
-
-StepType = Literal["python", "http", "process", "sleep", "wait", "workflow"]
-STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
-SERVER_TYPES: tuple[StepType, ...] = ("sleep", "wait", "workflow")
-"""The types of steps that the server itself carries out. No worker leases them, and they take no slot."""
 
 DEFAULT_TIMEOUT = 300.0  # seconds of one attempt
 DEFAULT_QUEUE = "default"

@@ -7,14 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ConfigDict
 
-from tenax.model.definition.workflow import (
-    DEFAULT_PRIORITY,
-    DEFAULT_QUEUE,
-    PRIORITIES,
-    STEP_TYPES,
-    Tolerance,
-    Until,
-)
+from tenax.model.definition.types import STEP_TYPES
+from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE, PRIORITIES, Tolerance, Until
 from tenax.model.parse.field_types import (
     ANY,
     DURATION,

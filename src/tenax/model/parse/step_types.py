@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from tenax.model.definition.workflow import StepType
+from tenax.model.definition.types import StepType
 from tenax.model.names import WORKFLOW_NAME
 from tenax.model.parse.field_types import (
     ANY,

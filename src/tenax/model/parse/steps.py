@@ -6,17 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tenax.model.definition.types import SERVER_TYPES, STEP_TYPES, StepType
 from tenax.model.definition.vary import override_text
 from tenax.model.definition.workflow import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     DEFAULT_TIMEOUT,
-    SERVER_TYPES,
-    STEP_TYPES,
     Concurrency,
     OnFailure,
     Step,
-    StepType,
     Until,
 )
 from tenax.model.parse.drafts import Reference, StepDefaults, StepDraft

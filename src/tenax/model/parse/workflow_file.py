@@ -7,13 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from tenax.model.definition.workflow import (
-    DEFAULT_PRIORITY,
-    DEFAULT_QUEUE,
-    SERVER_TYPES,
-    STEP_TYPES,
-    StepType,
-)
+from tenax.model.definition.types import SERVER_TYPES, STEP_TYPES, StepType
+from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE
 from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text

@@ -46,15 +46,21 @@ def diagnose_worker(worker: WorkerInFull, kinds: Sequence[ReadyKind], now: str, 
             f"Worker {worker.name} gets work: {worker.queue_depth} of its {worker.slots} slots are in use."
         )
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
+    return _behind(doors, about, f"Worker {worker.name} gets no work", "That ends", now, evidence)
+
+
+def _behind(
+    doors: Sequence[Door], about: str, state: str, opening: str, now: str, evidence: Sequence[str]
+) -> Diagnosis:
+    """Returns the diagnosis of what stands behind closed doors. The first one explains it."""
     first = doors[0]
-    following = f"That ends {in_time(first.opens_at, now)}." if first.opens_at is not None else None
     return Diagnosis(
         about=about,
-        sentence=f"Worker {worker.name} gets no work: {first.reason}.",
-        doors=doors,
-        next=following,
+        sentence=f"{state}: {first.reason}.",
+        doors=list(doors),
+        next=f"{opening} {in_time(first.opens_at, now)}." if first.opens_at is not None else None,
         remedies=first.remedies,
-        evidence=evidence,
+        evidence=list(evidence),
     )
 
 
@@ -185,16 +191,7 @@ def diagnose_queue(facts: QueueFacts, workers: Sequence[Worker], now: str) -> Di
     if not doors:
         sentence = f"Queue {queue.queue} moves: {queue.running:,} items run, and {queue.ready:,} are ready."
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
-    first = doors[0]
-    following = f"It goes on {in_time(first.opens_at, now)}." if first.opens_at is not None else None
-    return Diagnosis(
-        about=about,
-        sentence=f"Queue {queue.queue} does not move: {first.reason}.",
-        doors=doors,
-        next=following,
-        remedies=first.remedies,
-        evidence=evidence,
-    )
+    return _behind(doors, about, f"Queue {queue.queue} does not move", "It goes on", now, evidence)
 
 
 def _queue_limits(facts: QueueFacts) -> Iterator[Door]:

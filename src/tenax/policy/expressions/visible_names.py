@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
+from tenax.model.definition.types import SERVER_TYPES
+from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.source.findings import Path, shorten, suggest
 from tenax.policy.expressions.compiler import ExpressionError, compile_expression
 from tenax.policy.expressions.conditions import strip_braces

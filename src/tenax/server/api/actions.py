@@ -106,7 +106,7 @@ async def reset(request: Request, execution_id: ExecutionId) -> Response:
 async def resolve(request: Request, execution_id: ExecutionId) -> Response:
     """Resolves a step or an item.
 
-    Someone has done its work by hand. Its result is null, and the steps that need it go on. A reason is required.
+    Its work was done by hand: its result is null, and the steps that need it go on. A reason is required.
     """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "resolve", body))

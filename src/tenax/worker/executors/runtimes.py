@@ -8,8 +8,6 @@ from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.processes.guardian import Guardian
 
-RUNTIMES = ("python", "http", "process")
-
 
 class Executors:
     """Holds one executor for each runtime, and the guardian that they share."""

@@ -17,6 +17,7 @@ from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
 from tenax.errors import UsageError
+from tenax.model.definition.types import RUNTIMES
 from tenax.settings.server_token import default_server, token_for
 from tenax.worker.collector import collect_rarely
 
@@ -44,7 +45,7 @@ Runtimes = Annotated[
     tuple[str, ...],
     Parameter(
         name="--runtime",
-        help="A runtime that workers offer: python, http or process. Repeatable. [TENAX_RUNTIMES: all]",
+        help=f"A runtime that workers offer: {', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}. Repeatable. [TENAX_RUNTIMES: all]",
     ),
 ]
 Labels = Annotated[

@@ -1,4 +1,4 @@
--- The largest groups of failures in the minutes from $1 seconds ago on.
+-- Finds the largest groups of failures in the minutes from $1 seconds ago on.
 select workflow, step, class, reason, sum(n)::bigint as n, max(minute) as last_minute
   from tenax.attempt_minute
  where minute >= date_trunc('minute', tenax.now() - make_interval(secs => $1::double precision)) and minute <= tenax.now()

@@ -1,5 +1,5 @@
--- The newest failures: those that are being retried, and those after which an item has failed for good. Quarantined items
--- are among the first.
+-- Lists the newest failures: those that are being retried, and those after which an item has failed for good.
+-- Quarantined items are among the first.
 (select execution_id, step, nullif(item_no, -1) as item, attempt, class, reason, at, due, false as dead
    from tenax.retry_underway
   where class <> ''
