@@ -61,6 +61,7 @@ class SyncClient:
     dead_letter_groups = _blocking(Client.dead_letter_groups)
     dead_letter = _blocking(Client.dead_letter)
     redrive = _blocking(Client.redrive)
+    redrive_matching = _blocking(Client.redrive_matching)
     discard = _blocking(Client.discard)
     store_workflow = _blocking(Client.store_workflow)
     workflows = _blocking(Client.workflows)

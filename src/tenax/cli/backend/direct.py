@@ -18,8 +18,8 @@ from tenax.engine.engine import Engine
 from tenax.engine.operate.operator_action import OperatorAction
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.parse import parse_filter
-from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
@@ -228,15 +228,8 @@ class DatabaseBackend:
         return dict(to_builtins(await self._engine.filters.remove(name)))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
-        job = await self._engine.bulk.create(
-            wish.action,
-            parse_filter(wish.filter),
-            reason=wish.reason,
-            actor=self._actor,
-            rate=wish.rate,
-            canary=wish.canary,
-            max_failed=wish.max_failed,
-        )
+        async with self._writing():
+            job = await self._engine.bulk.create_of_text(actor=self._actor, **asdict(wish))
         return dict(to_builtins(job))
 
     async def bulk_jobs(self) -> Sequence[dict[str, Any]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
     from tenax.engine.operate.operator_action import OperatorAction
     from tenax.model.execution_views import Event, News
-    from tenax.model.letters.filter import LetterFilter
+    from tenax.model.filters.letters import LetterFilter
     from tenax.model.metrics.figures import By
     from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
@@ -49,11 +49,16 @@ class BulkWish:
     """Says what a bulk job does, to which executions, why, and how fast."""
 
     action: str
-    filter: str
+    text: str
+    """The filter: of dead letters if they are redriven, else of executions."""
     reason: str
     rate: float | None
     canary: int | None
     max_failed: float | None
+    step: str | None = None
+    result: Any = None
+    has_result: bool = False
+    policy: Mapping[str, Any] | None = None
 
 
 class Backend(Protocol):

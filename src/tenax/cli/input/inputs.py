@@ -80,6 +80,17 @@ def parse_json(text: str, what: str) -> Any:
         raise UsageError(f"{what}: not valid JSON: {error}") from None
 
 
+def parse_policy(text: str) -> dict[str, Any]:
+    """Parses the value of `--policy`: the fields of a policy that change."""
+    changes = parse_json(text, "--policy")
+    if not isinstance(changes, dict):
+        raise UsageError(
+            "--policy: expected a JSON object with the fields that change",
+            remedy='such as --policy \'{"initial_delay": "10s"}\'',
+        )
+    return changes
+
+
 def _loads(text: str) -> Any:
     """Parses JSON as the standard defines it, without NaN and infinity."""
     return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)

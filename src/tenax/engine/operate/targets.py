@@ -94,11 +94,10 @@ def find_ended_targets(
         return {}
     if step.fan_out is None:
         return {asked.step: None}
-    if asked.item is None:
-        return {asked.step: failed_items(step) if step.status == "failed" else frozenset()}
-    item = step.items.get(asked.item)
-    ended = item is not None and item.status == "failed"
-    return {asked.step: frozenset((asked.item,)) if ended else frozenset()}
+    failed = failed_items(step)
+    if asked.numbers:
+        return {asked.step: asked.numbers & failed}
+    return {asked.step: failed if step.status == "failed" else frozenset()}
 
 
 def was_cut_short(row: ExecutionRow, plan: Plan, asked: OperatorAction, state: ExecutionState) -> bool:
@@ -119,8 +118,7 @@ def _may_start_again(row: ExecutionRow, step: StepState, asked: OperatorAction) 
     if is_lost(step):
         return step.fan_out is None or bool(failed_items(step))
     if step.fan_out is not None and step.status in ("queued", "running", "retrying", "held"):
-        item = step.items.get(asked.item) if asked.item is not None else None
-        return not row.open or (item is not None and item.status == "failed")
+        return not row.open or bool(asked.numbers & failed_items(step))
     return not row.open and step.status == "cancelled" and step.enqueued_at is not None
 
 

@@ -112,9 +112,16 @@ class BulkWanted(PersonBody, frozen=True):
     """A bulk job to make."""
 
     action: Annotated[
-        str, Meta(max_length=100, description="cancel, fail, pause, reset, resolve, resume or retry")
+        str,
+        Meta(
+            max_length=100,
+            description="cancel, complete, fail, pause, redrive, reschedule, reset, resolve, resume or retry",
+        ),
     ]
-    filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+    filter: Annotated[
+        str,
+        Meta(max_length=MAX_LENGTH, description="of executions; of dead letters if the action is redrive"),
+    ]
     reason: Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
     rate: Annotated[float, Meta(gt=0, description="How many executions it acts on in a second.")] | None = (
         None
@@ -123,6 +130,9 @@ class BulkWanted(PersonBody, frozen=True):
     max_failed: (
         Annotated[float, Meta(ge=0, le=100, description="The percentage of the canary that may fail.")] | None
     ) = None
+    step: Name | None = None
+    result: Any = msgspec.UNSET
+    policy: dict[str, Any] | None = None
 
 
 class Retry(Operation, frozen=True):
