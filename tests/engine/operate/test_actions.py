@@ -210,6 +210,20 @@ async def test_a_failed_fan_out_goes_on_with_its_failed_items(hand, action, item
     assert (await verify(hand))["violations"] == []
 
 
+@pytest.mark.parametrize(
+    ("item", "words"), [(0, "is succeeded: .* no action"), (9, "numbered from 0, and no item 9")]
+)
+@pytest.mark.parametrize("action", ["retry", "reset", "resolve"])
+async def test_an_item_that_has_succeeded_or_is_not_there_opens_nothing_again(hand, action, item, words):
+    id_ = await hand.submit(FAN)
+    one, two = sorted(await hand.lease(), key=lambda a: a.item or 0)
+    await hand.succeed(one, "kept")
+    await hand.fail(two, status_code=404)
+    with pytest.raises(Conflict, match=words):
+        await hand.act(id_, action, step="each", item=item, reason="why not")
+    assert (await hand.status(id_), await hand.counts(id_, "execution_reopened")) == ("failed", (0,))
+
+
 async def test_a_lost_item_of_a_reopened_execution_is_rebuilt_by_the_sweep(hand):
     id_ = await exhausted(hand)
     await hand.retry(id_)

@@ -96,8 +96,16 @@ def find_ended_targets(
         return {asked.step: None}
     failed = failed_items(step)
     if asked.numbers:
-        return {asked.step: asked.numbers & failed}
+        may = all(_may_item_start_again(step, number) for number in asked.numbers)
+        return {asked.step: asked.numbers & failed} if may else {}
     return {asked.step: failed if step.status == "failed" else frozenset()}
+
+
+def _may_item_start_again(step: StepState, number: int) -> bool:
+    """Returns whether an item exists and has not succeeded. Items that never had their turn go on with the fan-out."""
+    assert step.fan_out is not None
+    item = step.items.get(number)
+    return 0 <= number < step.fan_out.total and (item is None or item.status != "succeeded")
 
 
 def was_cut_short(row: ExecutionRow, plan: Plan, asked: OperatorAction, state: ExecutionState) -> bool:
