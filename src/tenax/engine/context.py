@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 import structlog
@@ -21,6 +21,7 @@ from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.model.policy import Patch
+from tenax.model.workflow_pause import WorkflowPause
 from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
@@ -116,6 +117,8 @@ class EngineContext:
         self.lease_cache = LeaseCache()
         self.input_cache = InputCache()
         self.secret = b""
+        self.workflow_pauses: Mapping[str, WorkflowPause] = {}
+        """The pauses of workflows by name, as this server read them last."""
         self.callback_base: str | None = settings.callback_url
         """The address at which this server can be called back. A server that listens sets it itself."""
         self.refusal: SchemaOutdated | None = None

@@ -247,6 +247,18 @@ class WorkflowInfo(View):
     version: str | None
     hash: str
     created_at: str
+    paused_by: str | None = None
+    """The person who paused the workflow. Null: it is not paused."""
+    paused_why: str | None = None
+
+
+class WorkflowPauseAnswer(View):
+    """Answers the pause of a workflow, or its end."""
+
+    workflow: str
+    paused: bool
+    changed: bool
+    """False if it was so already."""
 
 
 class Checked(View):

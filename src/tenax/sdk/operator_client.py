@@ -142,6 +142,27 @@ class OperatorClient(ABC):
         body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
         return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
 
+    async def pause_queue(self, queue: str, *, reason: str | None = None) -> Any:
+        """Pauses the queue: none of its items starts until it is resumed."""
+        path = f"/v1/queues/{quote(queue, safe='')}/pause"
+        return await self._call("POST", path, body={"reason": reason})
+
+    async def resume_queue(self, queue: str, *, reason: str | None = None) -> Any:
+        path = f"/v1/queues/{quote(queue, safe='')}/resume"
+        return await self._call("POST", path, body={"reason": reason})
+
+    async def pause_workflow(self, name: str, *, reason: str | None = None) -> Any:
+        """Pauses the workflow: its executions are paused, and so is each new one, until it is resumed."""
+        return await self._call(
+            "POST", f"/v1/workflows/{quote(name, safe='')}/pause", body={"reason": reason}
+        )
+
+    async def resume_workflow(self, name: str, *, reason: str | None = None) -> Any:
+        """Resumes the workflow, with the executions that were paused with it."""
+        return await self._call(
+            "POST", f"/v1/workflows/{quote(name, safe='')}/resume", body={"reason": reason}
+        )
+
     async def alerts(self) -> Any:
         """Returns the alerts, each with its value and whether it fires."""
         return await self._call("GET", "/v1/alerts")

@@ -33,11 +33,13 @@ class DatabaseBackend:
         self._actor = user_name()
 
     async def submit(self, submission: Submission) -> Submitted:
+        await self._engine.workflow_pauses.learn()
         async with self._writing():
             [submitted] = await self._engine.submit([submission])
         return submitted
 
     async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        await self._engine.workflow_pauses.learn()
         async with self._writing():
             return await self._engine.submit(submissions)
 
@@ -108,6 +110,7 @@ class DatabaseBackend:
         inputs: Mapping[str, Any] | None,
         reason: str | None,
     ) -> dict[str, Any]:
+        await self._engine.workflow_pauses.learn()
         async with self._writing():
             done = await self._engine.run_anew(
                 check_id(execution_id), actor=self._actor, reason=reason, input=inputs
@@ -208,6 +211,22 @@ class DatabaseBackend:
                 queue, **asdict(limits), actor=self._actor, reason=reason
             )
         return dict(to_builtins(limited))
+
+    async def pause_queue(self, queue: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause_queue(queue, actor=self._actor, reason=reason)
+
+    async def resume_queue(self, queue: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume_queue(queue, actor=self._actor, reason=reason)
+
+    async def pause_workflow(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause_workflow(name, actor=self._actor, reason=reason)
+
+    async def resume_workflow(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume_workflow(name, actor=self._actor, reason=reason)
 
     async def alerts(self) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.metrics.alerts()))

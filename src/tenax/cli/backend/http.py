@@ -180,6 +180,18 @@ class ServerBackend:
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
 
+    async def pause_queue(self, queue: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_queue(queue, reason=reason))["changed"])
+
+    async def resume_queue(self, queue: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_queue(queue, reason=reason))["changed"])
+
+    async def pause_workflow(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_workflow(name, reason=reason))["changed"])
+
+    async def resume_workflow(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_workflow(name, reason=reason))["changed"])
+
     async def alerts(self) -> dict[str, Any]:
         return dict(await self._client.alerts())
 

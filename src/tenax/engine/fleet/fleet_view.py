@@ -22,6 +22,7 @@ from tenax.store.connect import Connection
 from tenax.store.fleet import workers
 from tenax.store.fleet.workers import RunTally, WorkerStanding
 from tenax.store.rows import LeasedItem
+from tenax.store.tables import workflow_pauses
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1
@@ -113,6 +114,7 @@ class Fleet:
                 await seen.write(tx, self._context.settings.health_window)
                 known = await workers.load_standings(tx)
                 limited = await workers.find_limited_queues(tx)
+                self._context.workflow_pauses = await workflow_pauses.load_pauses(tx)
         except BaseException:  # raised again; the observations are kept for the next time
             self._seen = seen.then(self._seen)
             raise

@@ -20,7 +20,10 @@ create table tenax.workflow_pause (
     workflow  text primary key,
     actor     text not null,
     reason    text,
-    paused_at timestamptz not null
+    paused_at timestamptz not null,
+    -- Who resumed it. The row goes when the executions that were paused with it go on.
+    resumed_by  text,
+    resumed_why text
 );
 
 create table tenax.workflow_paused (
