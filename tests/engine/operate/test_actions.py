@@ -236,6 +236,25 @@ async def test_a_lost_item_of_a_reopened_execution_is_rebuilt_by_the_sweep(hand)
     assert (await verify(hand))["violations"] == []
 
 
+@pytest.mark.parametrize("more", ["", ", {step: b, type: python, task: 't:t', needs: [a]}"])
+async def test_a_step_that_failed_without_an_attempt_is_looked_at_anew(hand, more):
+    """It fails again if its expression still cannot be computed. With a single step the execution stood still here."""
+    id_ = await hand.submit(
+        f"name: w\nworkflow: [{{step: a, type: python, task: 't:t', when: '{{{{ 1/0 }}}}'}}{more}]\n"
+    )
+    assert await hand.status(id_) == "failed"
+    await hand.retry(id_)
+    assert await hand.status(id_) == "failed"
+    assert await hand.counts(id_, "execution_reopened", "step_failed_terminal", "execution_failed") == (
+        1,
+        2,
+        2,
+    )
+    assert (await verify(hand))["violations"] == []
+    await hand.act(id_, "reset", step="a", reason="once more")
+    assert (await verify(hand))["violations"] == []
+
+
 # -- deadlines, policies
 
 

@@ -11,7 +11,7 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import BulkWish, run_async
 from tenax.cli.flags import DEFAULT_TARGET, FilterText, Json, TargetFlags
 from tenax.cli.input.filters import check_filter, check_letter_filter
-from tenax.cli.input.inputs import json_or_text, parse_policy
+from tenax.cli.input.inputs import parse_policy, parse_result
 from tenax.cli.input.pace import NO_PACE, PaceFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
@@ -51,7 +51,7 @@ class WishFlags:
         return replace(
             new_job(action, self.filter, reason, pace),
             step=self.step,
-            result=None if self.result is None else json_or_text(self.result),
+            result=None if self.result is None else parse_result(self.result),
             has_result=self.result is not None,
             policy=None if self.policy is None else parse_policy(self.policy),
         )
