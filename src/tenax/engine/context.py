@@ -21,12 +21,12 @@ from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.model.policy import Patch
-from tenax.model.workflow_pause import WorkflowPause
 from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.store.connect import Connection, Database
+from tenax.store.rows import WorkflowPause
 from tenax.store.tables import plans
 from tenax.store.tables.claims import LeaseTerms
 from tenax.store.tables.steps import ResultCache

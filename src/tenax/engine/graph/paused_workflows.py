@@ -8,10 +8,10 @@ from tenax.engine.context import EngineContext
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import ExecutionPaused, OperatorAction
-from tenax.model.workflow_pause import WorkflowPause
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
+from tenax.store.rows import WorkflowPause
 from tenax.store.tables import live_items, workflow_pauses
 
 

@@ -58,13 +58,13 @@ async def list_letters(
     tx: Connection, wanted: LetterFilter, *, before: int | None, limit: int
 ) -> list[DeadLetter]:
     """Lists dead letters, the newest failure first. `before` is the last letter of the previous page."""
-    rows = await _select(tx, "list_letters", wanted, before, limit)
+    rows = await _select(tx, sql("list_letters"), wanted, before, limit)
     return [_letter(row) for row in rows]
 
 
 async def group_letters(tx: Connection, wanted: LetterFilter, limit: int) -> list[StoredGroup]:
     """Sums dead letters by their fingerprint, the largest group first."""
-    rows = await _select(tx, "group_letters", wanted, limit)
+    rows = await _select(tx, sql("group_letters"), wanted, limit)
     names = {"class": "failure_class"}
     return [StoredGroup(**{names.get(name, name): value for name, value in row.items()}) for row in rows]
 
@@ -97,7 +97,7 @@ async def get_letters(tx: Connection, ids: Sequence[int]) -> dict[int, StoredLet
 
 async def find_open_letters(tx: Connection, wanted: LetterFilter, limit: int) -> list[tuple[int, int]]:
     """Finds dead letters, the oldest first, with their executions."""
-    rows = await _select(tx, "find_open_letters", wanted, limit)
+    rows = await _select(tx, sql("find_open_letters"), wanted, limit)
     return [(row["item_id"], row["execution_id"]) for row in rows]
 
 
@@ -112,11 +112,11 @@ async def discard_letters(
     ]
 
 
-async def _select(tx: Connection, name: str, wanted: LetterFilter, *more: Any) -> list[Any]:
+async def _select(tx: Connection, text: str, wanted: LetterFilter, *more: Any) -> list[Any]:
     """Runs a statement over the letters that a filter selects. The statuses are its first argument."""
     chosen = await anchor(tx, wanted.conditions)
     statement, arguments = with_conditions(
-        sql(name), chosen, list(wanted.all_statuses), *more, conditions=letter_conditions()
+        text, chosen, list(wanted.all_statuses), *more, conditions=letter_conditions()
     )
     async with bounded(tx):
         rows: list[Any] = await tx.fetch(statement, *arguments)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tenax.model.workflow_pause import WorkflowPause
 from tenax.store.connect import Connection
+from tenax.store.rows import WorkflowPause
 from tenax.store.statements import sql
 
 
