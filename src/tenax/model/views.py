@@ -68,6 +68,8 @@ class Limited(OpenPart):
     """The queue whose limit it is. Null for the `concurrency` of a step or action."""
     held_by: list[int]
     """Executions of which work runs under the `concurrency`, at most 5 of them."""
+    paused: bool = False
+    """True if a person has paused the queue."""
 
 
 class Standing(OpenPart):

@@ -47,7 +47,8 @@ async def test_no_item_of_a_paused_queue_starts(hand):
     assert told.sentence == "Queue slow does not move: it is paused by ann: the API is down."
     assert told.remedies[0].command == ["queues", "resume", "slow"]
     waits = await hand.engine.diagnose(first)
-    assert any("the queue slow is paused by ann: the API is down" in door.reason for door in waits.doors)
+    assert waits.sentence == "Step a does not run now: the queue slow is paused by ann: the API is down."
+    assert waits.remedies[0].command == ["queues", "resume", "slow"]
     assert await hand.engine.resume_queue("slow", actor="bob")
     assert not await hand.engine.resume_queue("slow", actor="bob")
     await learn(hand)
