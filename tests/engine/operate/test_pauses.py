@@ -101,7 +101,12 @@ async def test_nothing_of_a_paused_workflow_starts(hand):
     await settle(hand)
     assert [await hand.status(id_) for id_ in (old, new, other)] == ["paused", "paused", "running"]
     assert [one.execution_id for one in await hand.lease(slots=9)] == [other]
-    assert "paused (by ann: wrong prices)" in (await hand.engine.diagnose(new)).sentence
+    told = await hand.engine.diagnose(new)
+    assert "paused (by ann: wrong prices)" in told.sentence
+    assert [one.command for one in told.remedies] == [
+        ["workflows", "resume", "nightly"],
+        ["resume", str(new)],
+    ]
     [info] = [await hand.engine.workflows()]
     assert list(info) == [], "it was only run, not stored"
     assert await hand.engine.resume_workflow("nightly", actor="bob", reason="mended")
