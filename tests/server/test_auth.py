@@ -62,6 +62,10 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/workers/{name}/release", {}, OPERATORS),
     ("GET", "/v1/queues", None, READERS),
     ("PUT", "/v1/queues/{queue}/limits", {"rate": 5}, OPERATORS),
+    ("POST", "/v1/queues/{queue}/pause", {}, OPERATORS),
+    ("POST", "/v1/queues/{queue}/resume", {}, OPERATORS),
+    ("POST", "/v1/workflows/{name}/pause", {}, OPERATORS),
+    ("POST", "/v1/workflows/{name}/resume", {}, OPERATORS),
     ("POST", "/v1/worker/register", {"worker": "w", "runtimes": ["python"], "protocol": PROTOCOL}, WORKERS),
     (
         "POST",

@@ -114,7 +114,6 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         _DEFINITIONS,
         "Store a workflow file, so that it can be started by name.",
     ),
-    ("workflows", "definitions.stored:workflows", _DEFINITIONS, "List the stored workflows."),
     ("top", "metrics.top:top", _METRICS, "Show throughput, retries, queues, workers and failures live."),
     ("stats", "metrics.stats:stats", _METRICS, "Show what retries came to, and what they cost in time."),
     ("alerts", "metrics.alerts:alerts", _METRICS, "Show the alerts. Exit code 1 if one of them fires."),
@@ -159,7 +158,13 @@ app.command(
     "tenax.cli.commands.fleet.queues:queues",
     name="queues",
     group=_FLEET,
-    help="List queues, or limit one.",
+    help="List queues, or limit, pause or resume one.",
+)
+app.command(
+    "tenax.cli.commands.definitions.stored:workflows",
+    name="workflows",
+    group=_DEFINITIONS,
+    help="List the stored workflows, or pause or resume one.",
 )
 app.command(
     "tenax.cli.commands.admin.db:db",
@@ -181,6 +186,7 @@ COMMAND_NAMES = (
     "bulk",
     "workers",
     "queues",
+    "workflows",
     "db",
     "token",
 )

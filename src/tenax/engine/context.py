@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 import structlog
@@ -26,6 +26,7 @@ from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.store.connect import Connection, Database
 from tenax.store.dispatch.claims import LeaseTerms
+from tenax.store.rows import WorkflowPause
 from tenax.store.tables import plans
 from tenax.store.tables.steps import ResultCache
 from tenax.store.transaction import session, snapshot, transaction
@@ -115,6 +116,8 @@ class EngineContext:
         self.lease_cache = LeaseCache()
         self.input_cache = InputCache()
         self.secret = b""
+        self.workflow_pauses: Mapping[str, WorkflowPause] = {}
+        """The pauses of workflows by name, as this server read them last."""
         self.callback_base: str | None = settings.callback_url
         """The address at which this server can be called back. A server that listens sets it itself."""
         self.refusal: SchemaOutdated | None = None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tenax.engine.context import EngineContext
 from tenax.engine.operate import dead_letters as operate
 from tenax.engine.views import dead_letters as views
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LettersChanged
 
 

@@ -73,6 +73,7 @@ class Engine(EngineReads):
         self.filters = parts.filters
         self.bulk = parts.bulk
         self.bulk_runner = parts.bulk_runner
+        self.workflow_pauses = parts.workflow_pauses
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -91,6 +92,7 @@ class Engine(EngineReads):
             self.inbox_delivery.run,
             self.timers.run,
             self.bulk_runner.run,
+            self.workflow_pauses.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
@@ -281,6 +283,20 @@ class Engine(EngineReads):
 
     async def queues(self) -> Sequence[Queue]:
         return await queues.list_queues(self.context)
+
+    async def pause_workflow(self, name: str, *, actor: str, reason: str | None = None) -> bool:
+        """Pauses a workflow: nothing of its executions starts, also of new ones. Returns False if it is paused already."""
+        return await self.workflow_pauses.pause(name, actor=actor, reason=reason)
+
+    async def resume_workflow(self, name: str, *, actor: str, reason: str | None = None) -> bool:
+        return await self.workflow_pauses.resume(name, actor=actor, reason=reason)
+
+    async def pause_queue(self, queue: str, *, actor: str, reason: str | None = None) -> bool:
+        """Pauses a queue: none of its items starts. Returns False if it is paused already."""
+        return await queues.pause_queue(self.context, queue, paused=True, actor=actor, reason=reason)
+
+    async def resume_queue(self, queue: str, *, actor: str, reason: str | None = None) -> bool:
+        return await queues.pause_queue(self.context, queue, paused=False, actor=actor, reason=reason)
 
     async def limit_queue(
         self,

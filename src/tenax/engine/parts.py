@@ -16,6 +16,7 @@ from tenax.engine.metrics.metrics import Metrics
 from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
 from tenax.engine.operate.filters import SavedFilters
+from tenax.engine.operate.workflow_pauses import WorkflowPauses
 from tenax.engine.recover.maintenance import Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
@@ -54,6 +55,7 @@ class Parts:
         self.filters = SavedFilters(self.context)
         self.bulk_runner = BulkRunner(self.context, lambda: self.maintenance.leadership.leads)
         self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
+        self.workflow_pauses = WorkflowPauses(self.context, lambda: self.maintenance.leadership.leads)
         self.context.notifier.tell(self._listeners())
 
     def _listeners(self) -> Listeners:

@@ -14,7 +14,7 @@ from msgspec import field
 from tenax.model.durations import Seconds
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 6
+DECIDER_VERSION = 7
 """The version of the decision function. It is raised when the same stored inputs can lead to another decision than before.
 
 6: an expression that gives an integer beyond 64 bits fails to evaluate.

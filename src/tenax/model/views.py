@@ -51,6 +51,8 @@ class Limited(OpenPart):
     """The queue whose limit it is. Null for the `concurrency` of a step or action."""
     held_by: list[int]
     """Executions of which work runs under the `concurrency`, at most 5 of them."""
+    paused: bool = False
+    """True if a person has paused the queue."""
 
 
 class Standing(OpenPart):
@@ -230,6 +232,18 @@ class WorkflowInfo(View):
     version: str | None
     hash: str
     created_at: str
+    paused_by: str | None = None
+    """The person who paused the workflow. Null: it is not paused."""
+    paused_why: str | None = None
+
+
+class WorkflowPauseAnswer(View):
+    """Answers the pause of a workflow, or its end."""
+
+    workflow: str
+    paused: bool
+    changed: bool
+    """False if it was so already."""
 
 
 class Checked(View):

@@ -47,7 +47,8 @@ class OperatorClient(ABC):
     ) -> Any:
         """Lists dead letters, the newest failure first, by default the open ones.
 
-        `filter` has `execution`, `workflow`, `step`, `class`, `reason`, `fingerprint`, `status`, `all`, `since` and `until`.
+        `filter` has `execution`, `workflow`, `step`, `class`, `reason`, `fingerprint`, `status`, `all`, `since` and `until`,
+        or `filter`: a filter of dead letters as text.
         `before` is the id of the last letter of the previous page.
         """
         query = {**(filter or {}), "before": before, "limit": limit}
@@ -71,12 +72,28 @@ class OperatorClient(ABC):
         """Starts the items of dead letters again, all of them or none."""
         return await self._call("POST", "/v1/dead-letters/redrive", body={"ids": ids, "reason": reason})
 
+    async def redrive_matching(
+        self,
+        filter: Mapping[str, Any] | str,  # noqa: A002 -- the field's name
+        *,
+        reason: str,
+        rate: float | None = None,
+        canary: int | None = None,
+        max_failed: float | None = None,
+        preview: bool = False,
+    ) -> int:
+        """Starts the items of the dead letters that fit `filter` again, by a bulk job. Returns its number. With `preview`
+        the job waits for `start_bulk_job`."""
+        body = {"filter": filter, "reason": reason, "rate": rate, "canary": canary, "max_failed": max_failed}
+        answer = await self._call("POST", "/v1/dead-letters/redrive", body={**body, "preview": preview})
+        return int(answer["bulk"])
+
     async def discard(
         self,
         ids: Sequence[int] = (),
         *,
         note: str,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 -- the field's name
+        filter: Mapping[str, Any] | str | None = None,  # noqa: A002 -- the field's name
     ) -> Any:
         """Puts dead letters aside: those with these ids, or the open ones that fit `filter`, which then may not be empty."""
         body = {"ids": list(ids) or None, "filter": filter, "note": note}
@@ -125,6 +142,27 @@ class OperatorClient(ABC):
         body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
         return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
 
+    async def pause_queue(self, queue: str, *, reason: str | None = None) -> Any:
+        """Pauses the queue: none of its items starts until it is resumed."""
+        path = f"/v1/queues/{quote(queue, safe='')}/pause"
+        return await self._call("POST", path, body={"reason": reason})
+
+    async def resume_queue(self, queue: str, *, reason: str | None = None) -> Any:
+        path = f"/v1/queues/{quote(queue, safe='')}/resume"
+        return await self._call("POST", path, body={"reason": reason})
+
+    async def pause_workflow(self, name: str, *, reason: str | None = None) -> Any:
+        """Pauses the workflow: its executions are paused, and so is each new one, until it is resumed."""
+        return await self._call(
+            "POST", f"/v1/workflows/{quote(name, safe='')}/pause", body={"reason": reason}
+        )
+
+    async def resume_workflow(self, name: str, *, reason: str | None = None) -> Any:
+        """Resumes the workflow, with the executions that were paused with it."""
+        return await self._call(
+            "POST", f"/v1/workflows/{quote(name, safe='')}/resume", body={"reason": reason}
+        )
+
     async def alerts(self) -> Any:
         """Returns the alerts, each with its value and whether it fires."""
         return await self._call("GET", "/v1/alerts")
@@ -150,6 +188,7 @@ class OperatorClient(ABC):
 
     async def create_bulk_job(
         self,
+        /,
         action: str,
         filter: str,  # noqa: A002 -- the word of the command
         *,
@@ -157,10 +196,17 @@ class OperatorClient(ABC):
         rate: float | None = None,
         canary: int | None = None,
         max_failed: float | None = None,
+        step: str | None = None,
+        **more: Any,
     ) -> dict[str, Any]:
-        """Makes a bulk job as a preview with the executions that the filter selects now. `start_bulk_job` starts it."""
+        """Makes a bulk job as a preview with the executions that the filter selects now. `start_bulk_job` starts it.
+
+        `complete` needs a `result`, `reschedule` a `policy`. The filter of `redrive` selects dead letters.
+        """
         body = {"action": action, "filter": filter, "reason": reason, "rate": rate, "canary": canary}
-        answer = await self._call("POST", "/v1/bulk", body={**body, "max_failed": max_failed})
+        answer = await self._call(
+            "POST", "/v1/bulk", body={**body, "max_failed": max_failed, "step": step, **more}
+        )
         return cast("dict[str, Any]", answer)
 
     async def bulk_jobs(self, *, limit: int | None = None) -> Any:

@@ -15,7 +15,8 @@
 --   worker     the workers that lease and run items, with their health
 --   worker_window  the results of attempts on a worker, in short spans of time
 --   worker_loss    the times at which a worker fell silent or restarted while it held work, and its items then
---   queue_limit    how many items of a queue may run at once, and may start in a second
+--   queue_limit    how many items of a queue may run at once, and may start in a second; the pause of a queue
+--   workflow_pause  the workflows that are paused; workflow_paused: the executions that were paused with them
 --   saved_filter  filters that people saved by name
 --   bulk_job   the bulk jobs: an action, the filter that chose its executions, and how far the job is
 --   bulk_item  the executions of each bulk job, as they were found, and what became of each
@@ -463,8 +464,30 @@ create table tenax.queue_limit (
     burst       integer check (burst > 0),
     tokens      double precision not null default 0,
     refilled_at timestamptz not null,
-    check ((rate is null) = (burst is null))
+    -- Who paused the queue, and why. Null: it is not paused.
+    paused_by   text,
+    paused_why  text,
+    paused_at   timestamptz,
+    check ((rate is null) = (burst is null)),
+    constraint queue_limit_paused check ((paused_by is null) = (paused_at is null))
 );
+
+create table tenax.workflow_pause (
+    workflow  text primary key,
+    actor     text not null,
+    reason    text,
+    paused_at timestamptz not null,
+    -- Who resumed it. The row goes when the executions that were paused with it go on.
+    resumed_by  text,
+    resumed_why text
+);
+
+-- The executions that were paused with their workflow. They are resumed with it.
+create table tenax.workflow_paused (
+    execution_id bigint primary key references tenax.execution (id) on delete cascade,
+    workflow     text not null
+);
+create index workflow_paused_name on tenax.workflow_paused (workflow);
 
 create table tenax.saved_filter (
     name     text primary key,
@@ -498,6 +521,11 @@ create table tenax.bulk_job (
     finished_at   timestamptz,
     -- When the rate allows the next action.
     due_at        timestamptz,
+    -- The step that it acts on. Null: what the action finds to do.
+    step          text,
+    -- The result that `complete` gives, and the fields of the policy that `reschedule` gives.
+    result        jsonb,
+    policy        jsonb,
     check ((canary is null) = (max_failed is null) and (canary is null) = (canary_state is null))
 );
 create index bulk_job_running on tenax.bulk_job (id) where state = 'running';
@@ -510,6 +538,8 @@ create table tenax.bulk_item (
     -- Why it was skipped, or what went wrong.
     note         text,
     acted_at     timestamptz,
+    -- The dead letter that a job of the action `redrive` starts again.
+    letter_id    bigint,
     primary key (job_id, n)
 ) with (fillfactor = 70);
 create index bulk_item_pending on tenax.bulk_item (job_id, n) where state = 'pending';
@@ -534,7 +564,7 @@ create table tenax.service (
     -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own
     -- number. This column and its table keep their names and their meaning for ever: every server reads them, however
     -- old it is.
-    oldest_schema integer not null default 14
+    oldest_schema integer not null default 15
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));

@@ -329,3 +329,19 @@ class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
     original_execution: int | None = None
     deadline: float | None = None
     parent: ParentItem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPause:
+    """Says who paused a workflow, and who lets it go on."""
+
+    workflow: str
+    actor: str
+    reason: str | None
+    resumed_by: str | None
+    """The person who resumed it. Its executions are resumed one by one."""
+    resumed_why: str | None
+
+    @property
+    def holds(self) -> bool:
+        return self.resumed_by is None

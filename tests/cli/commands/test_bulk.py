@@ -155,3 +155,32 @@ def test_the_list_is_watched_until_ctrl_c(tenax, server, environment, tmp_path):
         process.kill()
         process.wait()
     assert "exclude each other" in tenax("list", "--watch", "--json").err
+
+
+def test_an_action_on_a_step_with_a_result(tenax):
+    [one] = submit(tenax, 1)
+    wanted = ("--filter", "workflow=waits", "--reason", "paid", "--step", "paid")
+    assert tenax("bulk", "complete", *wanted, "--result", '{"eur": 12}').code == 0
+    shown = eventually(
+        lambda: (found := tenax("show", str(one), "--json").json)["status"] == "completed" and found
+    )
+    assert shown["result"] == {"paid": {"eur": 12}}
+    job = tenax("bulk", "show", "1").out
+    assert "  step: paid" in job
+    assert '  result: {"eur": 12}' in job
+    assert "not valid JSON" in tenax("bulk", "complete", *wanted, "--result", '{"eur": 12').err
+    assert "complete needs the `result`" in tenax("bulk", "complete", *wanted).err
+    assert "--policy: expected a JSON object" in tenax("bulk", "reschedule", *wanted, "--policy", "[1]").err
+
+
+def test_letters_are_redriven_by_a_filter(tenax):
+    wanted = ("--filter", "workflow=waits text=refused", "--reason", "it is up again")
+    made = tenax("bulk", "redrive", *wanted, "--canary", "2", "--preview")
+    assert "bulk job 1: redrive 0 dead letters  preview" in made.out
+    assert "the filter selects no dead letter: there is nothing to start" in made.out
+    by_letters = tenax("dead-letters", "redrive", "--workflow", "waits", *wanted[2:], "--preview")
+    assert "  filter: status=open workflow=waits" in by_letters.out
+    assert (
+        "`status` is never 'failed'" in tenax("bulk", "redrive", "--filter", "status=failed", *wanted[2:]).err
+    )
+    assert "redrive takes no `step`" in tenax("bulk", "redrive", *wanted, "--step", "a").err

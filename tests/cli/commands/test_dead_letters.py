@@ -153,7 +153,12 @@ def test_letters_are_discarded_by_number_or_by_flags(tenax, play):
         (("discard", "1", "--step", "a", "--note", "x"), "exclude each other"),
         (("discard", "1"), "--note"),
         (("show", "0"), "0 cannot be the number of a dead letter"),
-        (("redrive",), "LETTER"),
+        (("redrive",), "name from 1 to 1,000 dead letters, not 0"),
+        (("redrive", "1", "--step", "a", "--reason", "x"), "exclude each other"),
+        (("redrive", "1", "--canary", "2"), "go with flags that select letters"),
+        (("redrive", "--step", "a"), "a bulk action needs a reason"),
+        (("list", "--filter", "stepp=a"), "did you mean `step`?"),
+        (("list", "--filter", "@mine"), "saved filters select executions"),
     ],
 )
 def test_commands_that_are_wrong_are_refused(command, database_url, arguments, words):

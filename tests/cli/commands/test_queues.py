@@ -133,3 +133,45 @@ def test_what_is_refused(command, database_url, arguments, part):
 )  # fmt: skip
 def test_a_rate_in_words(rate, words):
     assert rate_words(rate) == words
+
+
+def test_a_queue_is_paused_and_resumed(tenax):
+    tenax("submit", "work.yaml")
+    paused = tenax("queues", "pause", "gpu", "--reason", "the cards are away")
+    assert paused.out.splitlines()[0] == "queue gpu is paused"
+    assert "let it go on: tenax queues resume gpu" in paused.out
+    assert tenax("queues", "pause", "gpu", "--json").json == {
+        "queue": "gpu",
+        "paused": True,
+        "changed": False,
+    }
+    shown = " ".join(tenax("queues").out.split())
+    assert "gpu is paused by " in shown
+    assert ": the cards are away; let it go on: tenax queues resume gpu" in shown
+    assert "Queue gpu does not move: it is paused by " in tenax("explain", "--queue", "gpu").out
+    assert "did you mean `gpu`?" in tenax("queues", "pause", "gpy").out
+    assert tenax("queues", "resume", "gpu").out == "queue gpu goes on\n"
+    assert tenax("queues", "resume", "gpu").out == "queue gpu was not paused\n"
+
+
+def test_a_workflow_is_paused_and_resumed(tenax):
+    assert tenax("store", "work.yaml").code == 0
+    paused = tenax("workflows", "pause", "work", "--reason", "wrong prices")
+    assert (
+        paused.out.splitlines()[0] == "workflow work is paused: its executions are paused one after the other"
+    )
+    assert "work was paused already" in tenax("workflows", "pause", "work").out
+    listed = tenax("workflows")
+    assert re.search(
+        r"work is paused by \S+: wrong prices; let it go on: tenax workflows resume work", listed.out
+    )
+    number = tenax("submit", "work", "--json").json["id"]
+    assert tenax("show", str(number), "--json").json["status"] == "paused"
+    assert "wrong prices" in tenax("explain", str(number)).out
+    assert tenax("workflows", "resume", "work").out == "workflow work goes on\n"
+    assert tenax("workflows", "resume", "work", "--json").json["changed"] is False
+    missing = tenax("workflows", "pause", "wrok")
+    assert missing.code != 0
+    assert "did you mean `work`?" in missing.err
+    assert tenax("workflows", "--name", "work", "--json").json[0]["paused_by"] is None
+    assert "unknown command `workflows puase`; did you mean `pause`?" in tenax("workflows", "puase").err

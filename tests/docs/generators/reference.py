@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from generators.tables import code, codes, table
 from tenax.errors import TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
-from tenax.model.filters.fields import FIELDS
+from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
 from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.parse.shape import Shape
 from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
@@ -212,8 +212,16 @@ def laws() -> str:
 
 
 def filter_fields() -> str:
+    return _fields_table(list(FIELDS.values()))
+
+
+def letter_filter_fields() -> str:
+    return _fields_table([field for name, field in LETTER_FIELDS.items() if name not in OF_EXECUTION])
+
+
+def _fields_table(fields: list[Field]) -> str:
     rows = []
-    for field in FIELDS.values():
+    for field in fields:
         takes = f"{field.selects}: {codes(field.choices)}" if field.choices else field.selects
         rows.append((code(field.shown), takes, "yes" if field.takes_prefix else "", code(field.example)))
     return table(("field", "selects", "`*`", "example"), rows)
@@ -235,4 +243,5 @@ BLOCKS = {
     "not-yet": not_yet,
     "errors": errors,
     "filter-fields": filter_fields,
+    "letter-filter-fields": letter_filter_fields,
 }

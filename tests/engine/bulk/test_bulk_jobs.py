@@ -9,7 +9,7 @@ import pytest
 from support.hand import Hand
 
 from tenax.engine.bulk import runner as runner_module
-from tenax.errors import Conflict, NotFound, UsageError
+from tenax.errors import Conflict, NotFound, TenaxError, UsageError
 from tenax.model.filters.parse import parse_filter
 from tenax.model.filters.views import BulkJob
 
@@ -200,8 +200,8 @@ async def test_nothing_is_acted_on_after_a_stop_in_the_middle_of_a_turn(hand, mo
     job_id = await started(hand, "cancel", "workflow=flaky")
     apply = runner_module.apply_action
 
-    async def stopping(name, context, execution_id, **more):
-        changed = await apply(name, context, execution_id, **more)
+    async def stopping(job, context, execution_id, mark):
+        changed = await apply(job, context, execution_id, mark)
         if execution_id == ids[1]:
             await hand.engine.bulk.stop(job_id, actor="eve")
         return changed
@@ -315,10 +315,10 @@ async def test_a_fault_of_one_execution_does_not_stop_the_others(hand, monkeypat
     ids = await retrying(hand, 3)
     apply = runner_module.apply_action
 
-    async def failing(name, context, execution_id, **more):
+    async def failing(job, context, execution_id, mark):
         if execution_id == ids[1]:
             raise ZeroDivisionError("a fault")
-        return await apply(name, context, execution_id, **more)
+        return await apply(job, context, execution_id, mark)
 
     monkeypatch.setattr(runner_module, "apply_action", failing)
     job_id = await started(hand, "cancel", "workflow=flaky")
@@ -402,3 +402,60 @@ async def test_history_stays_lawful(hand):
         await finish(hand)
     verified = await hand.engine.verify()
     assert verified.violations == []
+
+
+STEPS = """
+name: steps
+input: {n: {type: integer, default: 0}}
+workflow:
+  - {step: a, type: python, task: "t:t", retry: {max_attempts: 3, initial_delay: 1h, max_delay: 1h, jitter: 0}}
+  - {step: b, type: python, task: "t:t", needs: [a]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "more", "becomes"),
+    [
+        ("reset", {}, "retrying"),
+        ("resolve", {"step": "a"}, "completed"),
+        ("complete", {"step": "a", "result": {"by": "hand"}, "has_result": True}, "completed"),
+        ("complete", {"step": "a", "result": None, "has_result": True}, "completed"),
+        ("fail", {"step": "a"}, "failed"),
+        ("reschedule", {"policy": {"initial_delay": "5s", "max_delay": "5s"}}, "retrying"),
+    ],
+)
+async def test_every_action_on_items_works_in_bulk(hand, action, more, becomes):
+    ids = await retrying(hand, 3, STEPS)
+    job_id = await started(hand, action, "workflow=steps", **more)
+    job = await hand.engine.bulk.get(job_id)
+    assert (job.step, job.result, job.policy) == (more.get("step"), more.get("result"), more.get("policy"))
+    await finish(hand)
+    assert await counts(hand, job_id) == ("completed", 0, 3, 0, 0)
+    for id_ in ids:
+        step = (await hand.get(id_))["steps"]["a"]
+        assert step["status"] == becomes
+        assert step["result"] == more.get("result")
+        [who] = await hand.data_of(id_, "operator_action")
+        assert (who["action"], who["reason"], who["bulk"]) == (action, "the fix is out", job_id)
+    if action == "reschedule":
+        await hand.pass_time(5)
+        assert len(await hand.lease(slots=9)) == 3
+    assert (await hand.engine.verify()).violations == []
+
+
+@pytest.mark.parametrize(
+    ("action", "more", "said"),
+    [
+        ("complete", {}, "complete needs the `result`"),
+        ("retry", {"result": 1, "has_result": True}, "`result` is for complete"),
+        ("reschedule", {}, "reschedule needs a `policy`"),
+        ("reschedule", {"policy": {"initial_dealy": "5s"}}, "initial_delay"),
+        ("cancel", {"step": "a"}, "whole executions"),
+        ("redrive", {}, "redrive is for dead letters"),
+    ],
+)
+async def test_a_job_that_could_act_on_nothing_is_refused_when_it_is_made(hand, action, more, said):
+    with pytest.raises(TenaxError) as caught:
+        await job_of(hand, action, "status=failed", **more)
+    assert said in str(caught.value)
+    assert await hand.engine.bulk.list() == []

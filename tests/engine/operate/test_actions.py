@@ -10,6 +10,7 @@ import pytest
 from support.child_workflows import LEAF, begun, calling, child_of, three_levels
 from support.hand import Hand, one_postgres
 from support.laws import verify
+from support.letters import quarantined
 
 from tenax.errors import Conflict, InvalidDefinition, UsageError
 from tenax.policy.operator_actions import ITEM_ACTIONS, ON_ITEM
@@ -23,6 +24,7 @@ workflow:
   - {{step: a, type: python, task: "t:t", retry: {HOUR}}}
   - {{step: b, type: python, task: "t:t", needs: [a]}}
 """
+PATIENT_STEP = "{step: a, type: python, task: 't:t', retry: {max_attempts: unlimited, backoff: none}}"
 Reach = Callable[[Hand], Awaitable[int]]
 
 
@@ -61,9 +63,40 @@ async def completed(hand: Hand) -> int:
     return id_
 
 
+async def held(hand: Hand) -> int:
+    return await quarantined(
+        hand, f"name: held\nworkflow: [{PATIENT_STEP}, {{step: b, type: python, task: 't:t', needs: [a]}}]\n"
+    )
+
+
+async def asleep(hand: Hand) -> int:
+    return await begun(
+        hand,
+        "name: nap\nworkflow: [{step: a, type: sleep, for: 1h}, {step: b, type: python, task: 't:t', needs: [a]}]\n",
+    )
+
+
+async def paused(hand: Hand) -> int:
+    """A retry waits, and its execution is paused."""
+    id_ = await retrying(hand)
+    await hand.engine.pause(id_, actor="eve")
+    return id_
+
+
+async def cut_short(hand: Hand) -> int:
+    """The step waited for a retry when the execution failed by its deadline: it was cancelled with it."""
+    id_ = await hand.submit(f"deadline: 30m\n{WORK}")
+    await hand.fail(await hand.lease_one())
+    await hand.wait(1801)
+    return id_
+
+
 REACHED: dict[str, Reach] = {
     "queued": queued, "leased": leased, "retrying": retrying, "failed": failed, "accepted": accepted, "completed": completed,
+    "held": held, "asleep": asleep, "paused": paused, "cancelled": cut_short,
 }  # fmt: skip
+STATE_OF = {"asleep": "accepted", "paused": "retrying"}
+"""The state of the work item, if it is not the name of the case."""
 MORE: dict[str, dict[str, Any]] = {
     "complete": {"result": {"by": "hand"}},
     "reschedule": {"policy": {"initial_delay": "10s", "max_delay": "10s"}},
@@ -87,7 +120,7 @@ async def to_its_end(hand: Hand, id_: int) -> str:
 async def test_an_action_in_a_state_does_what_the_table_says(hand, state, action):
     id_ = await REACHED[state](hand)
     more = {"reason": "why not", "step": "a", **MORE.get(action, {})}
-    if state not in ON_ITEM[action]:
+    if STATE_OF.get(state, state) not in ON_ITEM[action]:
         before = await hand.types(id_)
         with pytest.raises(Conflict) as refused:
             await hand.act(id_, action, **more)
@@ -96,13 +129,94 @@ async def test_an_action_in_a_state_does_what_the_table_says(hand, state, action
     else:
         told = await hand.act(id_, action, **more)
         assert (told.steps, told.items) == (["a"], 1)
-        assert told.reopened == ([id_] if state == "failed" else [])
-        [who] = await hand.data_of(id_, "operator_action")
+        assert told.reopened == ([id_] if state in ("failed", "cancelled") else [])
+        who = (await hand.data_of(id_, "operator_action"))[-1]
         assert (who["actor"], who["reason"]) == ("ann", "why not")
         assert (await verify(hand))["violations"] == []
+        if state == "paused":
+            assert await hand.lease() == []
+            assert told.status == ("failed" if action == "fail" else "paused")
+            if action != "fail":
+                await hand.engine.resume(id_, actor="ann")
         assert await to_its_end(hand, id_) == ("failed" if action == "fail" else "completed")
         if action == "complete":
             assert (await hand.get(id_))["steps"]["a"]["result"] == {"by": "hand"}
+    assert (await verify(hand))["violations"] == []
+
+
+async def cancelled(hand: Hand) -> int:
+    id_ = await retrying(hand)
+    await hand.engine.cancel(id_, actor="eve")
+    return id_
+
+
+async def ended(hand: Hand) -> int:
+    id_ = await queued(hand)
+    await to_its_end(hand, id_)
+    return id_
+
+
+async def compensating(hand: Hand) -> int:
+    id_ = await hand.submit(UNDO)
+    await hand.succeed(await hand.lease_one())
+    await hand.fail(await hand.lease_one(), status_code=404)
+    return id_
+
+
+async def undone(hand: Hand) -> int:
+    id_ = await compensating(hand)
+    await hand.succeed(await hand.lease_one())
+    return id_
+
+
+async def deactivated(hand: Hand) -> int:
+    id_ = await failed(hand)
+    await hand.sql("update tenax.execution set deactivated_at = tenax.now() where id = $1", id_)
+    return id_
+
+
+@pytest.mark.parametrize("state", [cancelled, ended, compensating, undone, deactivated])
+@pytest.mark.parametrize("action", ITEM_ACTIONS)
+async def test_an_execution_that_cannot_go_on_refuses_every_action_on_its_items(hand, action, state):
+    id_ = await state(hand)
+    before = await hand.types(id_)
+    for step in (None, "a"):
+        with pytest.raises(Conflict) as refused:
+            await hand.act(id_, action, reason="why not", step=step, **MORE.get(action, {}))
+        assert f"`tenax retry {id_} --new`" in (refused.value.remedy or ""), (step, refused.value)
+    assert await hand.types(id_) == before
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "becomes"),
+    [
+        (queued, "cancel", "cancelled"), (leased, "cancel", "cancelled"), (retrying, "cancel", "cancelled"),
+        (accepted, "cancel", "cancelled"), (compensating, "cancel", "cancelled"), (paused, "cancel", "cancelled"),
+        (queued, "pause", "paused"), (leased, "pause", "paused"), (retrying, "pause", "paused"),
+        (accepted, "pause", "paused"), (paused, "resume", "running"), (failed, "cancel", None), (failed, "pause", None),
+        (failed, "resume", None), (ended, "cancel", None), (ended, "pause", None), (ended, "resume", None),
+        (cancelled, "pause", None), (cancelled, "resume", None),
+    ],
+)  # fmt: skip
+async def test_an_action_on_an_execution_in_a_state_does_what_the_table_says(hand, state, action, becomes):
+    id_ = await state(hand)
+    before = await hand.types(id_)
+    if becomes is None:
+        with pytest.raises(Conflict, match="there is nothing to"):
+            await hand.act(id_, action, reason="why not")
+        assert await hand.types(id_) == before
+        return
+    assert (await hand.act(id_, action, reason="why not")).changed
+    assert await hand.status(id_) == becomes
+    who = (await hand.data_of(id_, "operator_action"))[-1]
+    assert (who["action"], who["actor"], who["reason"]) == (action, "ann", "why not")
+    assert (await verify(hand))["violations"] == []
+    if becomes == "paused":
+        await hand.engine.resume(id_, actor="ann")
+    if becomes != "cancelled" and state is accepted:
+        await hand.act(id_, "complete", step="a", result=1, reason="done")
+    if becomes != "cancelled":
+        assert await to_its_end(hand, id_) == "completed"
     assert (await verify(hand))["violations"] == []
 
 
@@ -210,6 +324,20 @@ async def test_a_failed_fan_out_goes_on_with_its_failed_items(hand, action, item
     assert (await verify(hand))["violations"] == []
 
 
+@pytest.mark.parametrize(
+    ("item", "words"), [(0, "is succeeded: .* no action"), (9, "numbered from 0, and no item 9")]
+)
+@pytest.mark.parametrize("action", ["retry", "reset", "resolve"])
+async def test_an_item_that_has_succeeded_or_is_not_there_opens_nothing_again(hand, action, item, words):
+    id_ = await hand.submit(FAN)
+    one, two = sorted(await hand.lease(), key=lambda a: a.item or 0)
+    await hand.succeed(one, "kept")
+    await hand.fail(two, status_code=404)
+    with pytest.raises(Conflict, match=words):
+        await hand.act(id_, action, step="each", item=item, reason="why not")
+    assert (await hand.status(id_), await hand.counts(id_, "execution_reopened")) == ("failed", (0,))
+
+
 async def test_a_lost_item_of_a_reopened_execution_is_rebuilt_by_the_sweep(hand):
     id_ = await exhausted(hand)
     await hand.retry(id_)
@@ -219,6 +347,25 @@ async def test_a_lost_item_of_a_reopened_execution_is_rebuilt_by_the_sweep(hand)
     [after] = await hand.sql("select attempt, ledger, available_at from tenax.item")
     assert tuple(after) == tuple(before)
     assert await to_its_end(hand, id_) == "completed"
+    assert (await verify(hand))["violations"] == []
+
+
+@pytest.mark.parametrize("more", ["", ", {step: b, type: python, task: 't:t', needs: [a]}"])
+async def test_a_step_that_failed_without_an_attempt_is_looked_at_anew(hand, more):
+    """It fails again if its expression still cannot be computed. With a single step the execution stood still here."""
+    id_ = await hand.submit(
+        f"name: w\nworkflow: [{{step: a, type: python, task: 't:t', when: '{{{{ 1/0 }}}}'}}{more}]\n"
+    )
+    assert await hand.status(id_) == "failed"
+    await hand.retry(id_)
+    assert await hand.status(id_) == "failed"
+    assert await hand.counts(id_, "execution_reopened", "step_failed_terminal", "execution_failed") == (
+        1,
+        2,
+        2,
+    )
+    assert (await verify(hand))["violations"] == []
+    await hand.act(id_, "reset", step="a", reason="once more")
     assert (await verify(hand))["violations"] == []
 
 

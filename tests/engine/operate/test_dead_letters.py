@@ -11,7 +11,7 @@ from support.letters import failed, letter, letters, quarantined, tolerated
 
 from tenax.engine.operate import dead_letters as operate
 from tenax.errors import Conflict, NotFound, UsageError
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 
 DAY = 86_400
 OTHER = """

@@ -13,7 +13,7 @@ from support.letters import exhausted, failed, letter, letters, quarantined, tol
 
 from tenax.engine.views import dead_letters as views
 from tenax.errors import NotFound
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 
 OTHER = """
 name: other

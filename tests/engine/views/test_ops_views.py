@@ -13,7 +13,7 @@ from support.letters import exhausted, failed, quarantined, tolerated
 from tenax.engine.metrics.roll_up import RollUp
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import timestamp
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 
 TWO_ITEMS = """
 name: two

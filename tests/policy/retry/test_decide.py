@@ -306,3 +306,10 @@ def test_every_rule_looked_at_is_recorded_in_the_published_order():
 def test_messages_print_both_numbers(counted, limit, text):
     assert progress(counted, limit) == text
     assert text in run(Policy(max_attempts=limit), UNAVAILABLE, Ledger(counted=counted - 1)).reason
+
+
+def test_work_that_is_not_retryable_has_no_retries_left() -> None:
+    from tenax.policy.retry.attempt_words import only_run
+
+    assert only_run(1, 5) == "attempt 1 of 5 (no retries)"
+    assert only_run(1, None) == "attempt 1 (no retries)"

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.waiting import eventually
 from support.worker_requests import one_by_one
 
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LettersChanged
@@ -154,3 +155,47 @@ def test_a_filter_that_is_wrong_is_refused(standing, query, words):
             answer = http.get(f"{path}?{query}")
             assert answer.status_code == 400
             assert words in answer.text
+
+
+def test_letters_are_redriven_by_a_filter_with_a_rate_and_a_canary(server):
+    with server.http() as http:
+        for _ in range(3):
+            fail(http)
+        text = {"filter": "workflow=orders", "reason": "mended", "rate": 50, "canary": 1, "max_failed": 10}
+        made = fits(LettersChanged, http.post("/v1/dead-letters/redrive", json={**text, "preview": True}))
+        assert (made["changed"], made["ids"]) == (0, [])
+        job = http.get(f"/v1/bulk/{made['bulk']}").json()
+        assert (job["action"], job["state"], job["total"], job["canary"], job["max_failed"]) == (
+            "redrive", "preview", 3, 1, 10.0,
+        )  # fmt: skip
+        chosen = {"filter": {"workflow": "orders", "class": "logical"}, "reason": "mended"}
+        begun = fits(LettersChanged, http.post("/v1/dead-letters/redrive", json=chosen))
+        job = eventually(
+            lambda: (found := http.get(f"/v1/bulk/{begun['bulk']}").json())["state"] == "completed" and found
+        )
+        assert job["counts"] == {"pending": 0, "done": 3, "skipped": 0, "failed": 0}
+        assert {one["status"] for one in http.get("/v1/dead-letters?filter=status=redriven").json()} == {
+            "redriven"
+        }
+        assert http.get("/v1/dead-letters").json() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({}, 422, "either `ids` or `filter` is needed"),
+        ({"ids": [1], "filter": "step=a"}, 422, "either `ids` or `filter` is needed"),
+        ({"ids": [1], "rate": 3}, 422, "go with a `filter`"),
+        ({"filter": "step=a"}, 400, "a bulk action needs a reason"),
+        ({"filter": {}, "reason": "x"}, 400, "the filter is empty"),
+        ({"filter": "", "reason": "x"}, 400, "the filter is empty"),
+        ({"filter": "stepp=a", "reason": "x"}, 400, "did you mean `step`"),
+        ({"filter": "step=a", "reason": "x", "max_failed": 3}, 400, "give a `canary` as well"),
+    ],
+)
+def test_a_redrive_that_is_wrong_is_refused(server, body, status, words):
+    with server.http() as http:
+        told = problem(http.post("/v1/dead-letters/redrive", json=body))
+        assert told[0] == status
+        assert words in told[1]
+        assert http.get("/v1/bulk").json() == []

@@ -8,7 +8,7 @@ import pytest
 from support.connections import connected
 from support.statements.query_plans import Explaining, rows_read
 
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 from tenax.store.tables import letters
 
 LETTERS = """

@@ -18,9 +18,9 @@ from tenax.engine.engine import Engine
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.parse import parse_filter
 from tenax.model.fleet.queue_limits import QueueLimits
-from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
 from tenax.model.wire import Submission, Submitted
 
@@ -33,11 +33,13 @@ class DatabaseBackend:
         self._actor = user_name()
 
     async def submit(self, submission: Submission) -> Submitted:
+        await self._engine.workflow_pauses.learn()
         async with self._writing():
             [submitted] = await self._engine.submit([submission])
         return submitted
 
     async def submit_many(self, submissions: Sequence[Submission]) -> Sequence[Submitted]:
+        await self._engine.workflow_pauses.learn()
         async with self._writing():
             return await self._engine.submit(submissions)
 
@@ -108,6 +110,7 @@ class DatabaseBackend:
         inputs: Mapping[str, Any] | None,
         reason: str | None,
     ) -> dict[str, Any]:
+        await self._engine.workflow_pauses.learn()
         async with self._writing():
             done = await self._engine.run_anew(
                 check_id(execution_id), actor=self._actor, reason=reason, input=inputs
@@ -209,6 +212,22 @@ class DatabaseBackend:
             )
         return dict(to_builtins(limited))
 
+    async def pause_queue(self, queue: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause_queue(queue, actor=self._actor, reason=reason)
+
+    async def resume_queue(self, queue: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume_queue(queue, actor=self._actor, reason=reason)
+
+    async def pause_workflow(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause_workflow(name, actor=self._actor, reason=reason)
+
+    async def resume_workflow(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume_workflow(name, actor=self._actor, reason=reason)
+
     async def alerts(self) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.metrics.alerts()))
 
@@ -228,15 +247,8 @@ class DatabaseBackend:
         return dict(to_builtins(await self._engine.filters.remove(name)))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
-        job = await self._engine.bulk.create(
-            wish.action,
-            parse_filter(wish.filter),
-            reason=wish.reason,
-            actor=self._actor,
-            rate=wish.rate,
-            canary=wish.canary,
-            max_failed=wish.max_failed,
-        )
+        async with self._writing():
+            job = await self._engine.bulk.create_of_text(actor=self._actor, **asdict(wish))
         return dict(to_builtins(job))
 
     async def bulk_jobs(self) -> Sequence[dict[str, Any]]:

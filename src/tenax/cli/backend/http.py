@@ -12,8 +12,8 @@ from msgspec import convert
 from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.execution_views import Event, News
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.fleet.queue_limits import QueueLimits
-from tenax.model.letters.filter import LetterFilter
 from tenax.model.metrics.figures import By
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
@@ -105,10 +105,12 @@ class ServerBackend:
     async def dead_letters(
         self, wanted: LetterFilter, *, before: int | None, limit: int
     ) -> Sequence[dict[str, Any]]:
-        return list(await self._client.dead_letters(_letter_filter(wanted), before=before, limit=limit))
+        return list(
+            await self._client.dead_letters({"filter": str(wanted.whole)}, before=before, limit=limit)
+        )
 
     async def dead_letter_groups(self, wanted: LetterFilter, *, limit: int) -> Sequence[dict[str, Any]]:
-        return list(await self._client.dead_letter_groups(_letter_filter(wanted), limit=limit))
+        return list(await self._client.dead_letter_groups({"filter": str(wanted.whole)}, limit=limit))
 
     async def dead_letter(self, letter_id: int) -> dict[str, Any]:
         return await self._client.dead_letter(check_id(letter_id, LETTER))
@@ -119,9 +121,7 @@ class ServerBackend:
 
     async def discard(self, ids: Sequence[int], wanted: LetterFilter | None, *, note: str) -> dict[str, Any]:
         numbers = [check_id(one, LETTER) for one in ids]
-        chosen = None if wanted is None else _letter_filter(wanted)
-        if chosen is not None:
-            del chosen["status"]
+        chosen = None if wanted is None else str(wanted.whole)
         return dict(await self._client.discard(numbers, note=note, filter=chosen))
 
     async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
@@ -180,6 +180,18 @@ class ServerBackend:
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
 
+    async def pause_queue(self, queue: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_queue(queue, reason=reason))["changed"])
+
+    async def resume_queue(self, queue: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_queue(queue, reason=reason))["changed"])
+
+    async def pause_workflow(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_workflow(name, reason=reason))["changed"])
+
+    async def resume_workflow(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_workflow(name, reason=reason))["changed"])
+
     async def alerts(self) -> dict[str, Any]:
         return dict(await self._client.alerts())
 
@@ -204,7 +216,11 @@ class ServerBackend:
         return dict(await self._client.remove_filter(name))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
-        return dict(await self._client.create_bulk_job(**asdict(wish)))
+        sent = asdict(wish)
+        sent["filter"] = sent.pop("text")
+        if not sent.pop("has_result"):
+            del sent["result"]
+        return dict(await self._client.create_bulk_job(**sent))
 
     async def bulk_jobs(self) -> Sequence[dict[str, Any]]:
         return list(await self._client.bulk_jobs())
@@ -223,14 +239,3 @@ class ServerBackend:
 
     async def has_no_workers(self) -> bool:
         return False
-
-
-def _letter_filter(wanted: LetterFilter) -> dict[str, Any]:
-    """Returns a filter of dead letters as the API has it."""
-    names = {"execution_id": "execution", "failure_class": "class"}
-    found = {names.get(name, name): value for name, value in asdict(wanted).items() if value is not None}
-    for name in ("since", "until"):
-        if name in found:
-            found[name] = found[name].isoformat()
-    found["status"] = ",".join(found.pop("statuses"))
-    return found

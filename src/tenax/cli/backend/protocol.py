@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
     from tenax.engine.operate.operator_action import ActionRequest
     from tenax.model.execution_views import Event, News
+    from tenax.model.filters.letters import LetterFilter
     from tenax.model.fleet.queue_limits import QueueLimits
-    from tenax.model.letters.filter import LetterFilter
     from tenax.model.metrics.figures import By
     from tenax.model.wire import Submission, Submitted
 
@@ -49,11 +49,16 @@ class BulkWish:
     """Says what a bulk job does, to which executions, why, and how fast."""
 
     action: str
-    filter: str
+    text: str
+    """The filter: of dead letters if they are redriven, else of executions."""
     reason: str
     rate: float | None
     canary: int | None
     max_failed: float | None
+    step: str | None = None
+    result: Any = None
+    has_result: bool = False
+    policy: Mapping[str, Any] | None = None
 
 
 class Backend(Protocol):
@@ -180,6 +185,16 @@ class Backend(Protocol):
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         """Replaces the limits of a queue."""
         ...
+
+    async def pause_queue(self, queue: str, *, reason: str | None) -> bool:
+        """Pauses a queue. This and the next three methods return False if nothing changed."""
+        ...
+
+    async def resume_queue(self, queue: str, *, reason: str | None) -> bool: ...
+
+    async def pause_workflow(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def resume_workflow(self, name: str, *, reason: str | None) -> bool: ...
 
     async def alerts(self) -> dict[str, Any]: ...
 

@@ -80,6 +80,25 @@ def parse_json(text: str, what: str) -> Any:
         raise UsageError(f"{what}: not valid JSON: {error}") from None
 
 
+def parse_result(text: str) -> Any:
+    """Parses the value of `--result`: JSON if it parses, else text. A text that begins as JSON does is taken for a typing
+    error, because what depends on the step would get it as a text."""
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        return parse_json(text, "--result")
+    return json_or_text(text)
+
+
+def parse_policy(text: str) -> dict[str, Any]:
+    """Parses the value of `--policy`: the fields of a policy that change."""
+    changes = parse_json(text, "--policy")
+    if not isinstance(changes, dict):
+        raise UsageError(
+            "--policy: expected a JSON object with the fields that change",
+            remedy='such as --policy \'{"initial_delay": "10s"}\'',
+        )
+    return changes
+
+
 def _loads(text: str) -> Any:
     """Parses JSON as the standard defines it, without NaN and infinity."""
     return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)

@@ -9,6 +9,10 @@ from tenax.engine.context import EngineContext
 from tenax.engine.operate.act import act
 from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.operate.operator_action import ActionRequest
+from tenax.model.json_text import decode
+from tenax.store.selection.bulk_jobs import RunningJob
+
+REDRIVE = "redrive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +24,11 @@ class BulkAction:
 
 ACTIONS: Mapping[str, BulkAction] = {
     "cancel": BulkAction(),
+    "complete": BulkAction(),
     "fail": BulkAction(),
     "pause": BulkAction(ends=False),
+    REDRIVE: BulkAction(),
+    "reschedule": BulkAction(),
     "reset": BulkAction(),
     "resolve": BulkAction(),
     "resume": BulkAction(),
@@ -29,10 +36,16 @@ ACTIONS: Mapping[str, BulkAction] = {
 }
 
 
-async def apply_action(
-    name: str, context: EngineContext, execution_id: int, *, actor: str, reason: str, mark: BulkMark
-) -> bool:
-    """Applies an action of a bulk job to one execution, and marks its item in the same transaction. Returns False if
+async def apply_action(job: RunningJob, context: EngineContext, execution_id: int, mark: BulkMark) -> bool:
+    """Applies the action of a bulk job to one execution, and marks its item in the same transaction. Returns False if
     there was nothing to do. Raises Conflict or UsageError if the action is not legal."""
-    answer = await act(context, execution_id, ActionRequest(name, reason=reason), actor=actor, mark=mark)
+    asked = ActionRequest(
+        job.action,
+        job.step,
+        reason=job.reason,
+        result=decode(job.result),
+        has_result=job.result is not None,
+        policy=decode(job.policy),
+    )
+    answer = await act(context, execution_id, asked, actor=job.started_by, mark=mark)
     return answer.changed

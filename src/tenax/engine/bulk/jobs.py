@@ -5,15 +5,20 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from tenax.engine.bulk.actions import ACTIONS
+from tenax.engine.bulk.actions import ACTIONS, REDRIVE
 from tenax.engine.context import EngineContext
+from tenax.engine.operate.operator_action import ActionRequest, check_action
+from tenax.engine.operate.rescheduled_policy import check_policy
 from tenax.engine.views.selection import expand
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
+from tenax.model.filters.letters import LetterFilter
+from tenax.model.filters.parse import parse_filter, parse_letter_filter
 from tenax.model.filters.terms import Filter
 from tenax.model.filters.views import BulkJob
 from tenax.model.source.findings import shorten, suggest_or_list
@@ -47,18 +52,72 @@ class BulkJobs:
         rate: float | None = None,
         canary: int | None = None,
         max_failed: float | None = None,
+        step: str | None = None,
+        result: Any = None,
+        has_result: bool = False,
+        policy: Mapping[str, Any] | None = None,
     ) -> BulkJob:
-        """Makes a job and finds its executions. They stay the same from now on. Nothing is done until it is started."""
-        _check_action(action, chosen, reason)
-        _check_pace(action, rate, canary, max_failed)
-        if canary is not None and max_failed is None:
-            max_failed = 0.0
+        """Makes a job and finds its executions. They stay the same from now on. Nothing is done until it is started.
+
+        `result` is what `complete` gives, and `policy` what `reschedule` gives.
+        """
+        check_action_name(action)
+        if action == REDRIVE:
+            raise UsageError("redrive is for dead letters", remedy="select them by `redrive_letters`")
+        if not chosen:
+            raise _empty()
+        _check_reason(reason)
+        check_action(ActionRequest(action, step, None, reason, result, has_result, policy))
+        if policy is not None:
+            check_policy(policy)
+        new = _new_job(action, reason, actor, rate, canary, max_failed)
+        new = replace(new, step=step, result=result, has_result=has_result, policy=policy)
         async with self._context.view() as tx:
             fixed = await anchor(tx, await expand(tx, chosen))
-            new = NewJob(
-                action=action, filter=str(fixed), reason=reason.strip(), actor=actor, rate=rate, canary=canary, max_failed=max_failed,
+            job_id = await bulk_jobs.insert_job(tx, replace(new, filter=str(fixed)), fixed)
+            return await _known(tx, job_id)
+
+    async def create_of_text(
+        self,
+        action: str,
+        text: str,
+        *,
+        step: str | None = None,
+        result: Any = None,
+        has_result: bool = False,
+        policy: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> BulkJob:
+        """Makes a job from the text of its filter, which selects dead letters if the action is `redrive`."""
+        check_action_name(action)
+        if action != REDRIVE:
+            return await self.create(
+                action, parse_filter(text), step=step, result=result, has_result=has_result, policy=policy, **more
             )  # fmt: skip
-            job_id, _ = await bulk_jobs.insert_job(tx, new, fixed)
+        if step is not None or has_result or policy is not None:
+            raise UsageError(
+                "redrive takes no `step`, `result` or `policy`", remedy="write step=NAME into the filter"
+            )
+        return await self.redrive_letters(LetterFilter(terms=parse_letter_filter(text)), **more)
+
+    async def redrive_letters(
+        self,
+        wanted: LetterFilter,
+        *,
+        reason: str,
+        actor: str,
+        rate: float | None = None,
+        canary: int | None = None,
+        max_failed: float | None = None,
+    ) -> BulkJob:
+        """Makes a job that redrives dead letters, and finds them. They stay the same from now on."""
+        if wanted.is_empty:
+            raise _empty()
+        _check_reason(reason)
+        new = _new_job(REDRIVE, reason, actor, rate, canary, max_failed)
+        async with self._context.view() as tx:
+            fixed = LetterFilter(terms=await anchor(tx, wanted.whole))
+            job_id = await bulk_jobs.insert_letter_job(tx, replace(new, filter=str(fixed.terms)), fixed)
             return await _known(tx, job_id)
 
     async def get(self, job_id: int) -> BulkJob:
@@ -144,14 +203,35 @@ def _no_job(job_id: int) -> NotFound:
     return NotFound(f"there is no bulk job {job_id}", remedy="`tenax bulk list` shows the jobs there are")
 
 
-def _check_action(action: str, chosen: Filter, reason: str) -> None:
+def check_action_name(action: str) -> None:
     if action not in ACTIONS:
         raise UsageError(f"there is no bulk action {shorten(repr(action))}{suggest_or_list(action, ACTIONS)}")
-    if not chosen:
-        raise UsageError(
-            "the filter is empty, and would select every execution",
-            remedy="name what the action is for, such as status=failed workflow=sync since=1d",
-        )
+
+
+def _new_job(
+    action: str,
+    reason: str,
+    actor: str,
+    rate: float | None,
+    canary: int | None,
+    max_failed: float | None,
+) -> NewJob:
+    _check_pace(action, rate, canary, max_failed)
+    if canary is not None and max_failed is None:
+        max_failed = 0.0
+    return NewJob(
+        action=action, filter="", reason=reason.strip(), actor=actor, rate=rate, canary=canary, max_failed=max_failed
+    )  # fmt: skip
+
+
+def _empty() -> UsageError:
+    return UsageError(
+        "the filter is empty, and would select everything",
+        remedy="name what the action is for, such as status=failed workflow=sync since=1d",
+    )
+
+
+def _check_reason(reason: str) -> None:
     if not reason.strip():
         raise UsageError("a bulk action needs a reason, which is recorded", remedy="give one: --reason WHY")
 

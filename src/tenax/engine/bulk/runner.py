@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import structlog
 
-from tenax.engine.bulk.actions import apply_action
+from tenax.engine.bulk.actions import REDRIVE, apply_action
+from tenax.engine.bulk.redrive import redrive_items
 from tenax.engine.context import EngineContext
 from tenax.engine.operate.bulk_mark import BulkMark, NotMarked
 from tenax.errors import TenaxError, Unreachable
@@ -91,6 +92,10 @@ class BulkRunner:
 
     async def _act(self, job: RunningJob, items: list[BulkItem]) -> int:
         """Acts on items that the filter still selects, and closes the others."""
+        if job.action == REDRIVE:
+            turn = await redrive_items(self._context, job, items)
+            await self._close(job, turn.skipped, turn.failed)
+            return len(items)
         async with self._context.transaction() as tx:
             chosen = parse_filter(job.filter, stored=True)
             matching = await bulk_jobs.find_matching(tx, [item.execution_id for item in items], chosen)
@@ -111,16 +116,8 @@ class BulkRunner:
     async def _act_on(
         self, job: RunningJob, item: BulkItem, skipped: dict[int, str], failed: dict[int, str]
     ) -> None:
-        mark = BulkMark(job.id, item.n)
         try:
-            if not await apply_action(
-                job.action,
-                self._context,
-                item.execution_id,
-                actor=job.started_by,
-                reason=job.reason,
-                mark=mark,
-            ):
+            if not await apply_action(job, self._context, item.execution_id, BulkMark(job.id, (item.n,))):
                 skipped[item.n] = "it was so already"
         except (NotMarked, Unreachable):
             raise
@@ -146,14 +143,18 @@ class BulkRunner:
     async def _look_at_canary(self, job: RunningJob, canary: int) -> int | None:
         """Returns the number of items that the job may act on now. Returns None if it must wait or has stopped."""
         async with self._context.transaction() as tx:
-            counts = await bulk_jobs.look_at_canary(tx, job.id, canary, FAILURES)
+            if job.action == REDRIVE:
+                counts = await bulk_jobs.look_at_letters_canary(tx, job.id, canary)
+            else:
+                counts = await bulk_jobs.look_at_canary(tx, job.id, canary, FAILURES)
             has_more = bool(await bulk_jobs.next_items(tx, job.id, 1))
         if counts.acted < canary and has_more:
             return canary - counts.acted
         assert job.max_failed is not None
         if (share := _share(counts)) > job.max_failed:
+            what = "dead letters" if job.action == REDRIVE else "executions"
             note = (
-                f"its canary failed: {counts.failed:,} of {counts.acted:,} executions failed"
+                f"its canary failed: {counts.failed:,} of {counts.acted:,} {what} failed"
                 f" ({share:.0f} %), and {job.max_failed:g} % may"
             )
             await self._stop(job, note, "failed")

@@ -23,6 +23,7 @@ from tenax.store.dispatch import able_workers
 from tenax.store.fleet import worker_health
 from tenax.store.fleet.worker_health import RunTally, WorkerStanding
 from tenax.store.rows import LeasedItem
+from tenax.store.tables import workflow_pauses
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1
@@ -114,6 +115,7 @@ class Fleet:
                 await seen.write(tx, self._context.settings.health_window)
                 known = await worker_health.load_standings(tx)
                 limited = await able_workers.find_limited_queues(tx)
+                self._context.workflow_pauses = await workflow_pauses.load_pauses(tx)
         except BaseException:  # raised again; the observations are kept for the next time
             self._seen = seen.then(self._seen)
             raise

@@ -13,6 +13,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
+from tenax.engine.graph.paused_workflows import pause_new
 from tenax.engine.graph.start_steps import start_steps
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
@@ -87,6 +88,9 @@ async def insert(
     inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
     context.input_cache.note({one.id: one.input for one in inserted.values()})
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
+    if context.workflow_pauses:
+        plans = {inserted[number].id: start.plan for number, start in new if number in inserted}
+        await pause_new(tx, context, {id_: plan for id_, plan in plans.items() if id_ not in failing})
     if failing:  # nothing has run, so nothing is undone, but these executions must end
         await write(tx, context, Journal(now, failing=failing))
     return inserted

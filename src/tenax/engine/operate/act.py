@@ -34,7 +34,7 @@ from tenax.engine.operate.targets import (
     was_cut_short,
 )
 from tenax.engine.slices import TimeSlice
-from tenax.errors import Busy
+from tenax.errors import Busy, Conflict
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
@@ -141,6 +141,7 @@ class _ItemActions:
             self._log_action(self.execution_id)
         steps = list(dict.fromkeys([*(requests and self._steps_of(requests)), *(i.step for i in targets)]))
         items = len(targets) or sum(len(r) if r is not None else 1 for r in self._wanted(requests))
+        self._check_all(targets, requests)
         await self._operate(targets)
         await self._go_on()
         return ActionAnswer(
@@ -166,13 +167,13 @@ class _ItemActions:
         return LockedFamily(self.tx, self.context, rows, await lock_origins(self.tx, rows))
 
     async def _open_items(self) -> list[OperatedItem]:
-        items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.item)
+        items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.numbers)
         return find_open_targets(self.row, self.plan, self.asked, items)
 
     async def _inserted_items(self, requests: Sequence[ReopenRequest]) -> list[OperatedItem]:
         """Returns the items that an operator ends as soon as they are there again."""
         steps = self._steps_of(requests)
-        items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.item)
+        items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.numbers)
         return [item for item in items if item.step in steps and not item.compensates]
 
     async def _start_again(self, locked: LockedFamily) -> list[ReopenRequest]:
@@ -204,8 +205,12 @@ class _ItemActions:
             because_of=UNSET if here else self.execution_id,
             bulk=UNSET if self.mark is None else self.mark.job_id,
         )
-        step, item = (asked.step, asked.item) if here else (None, None)
-        self.journal.log(execution_id, event(OperatorAction, step, item=item, data=data))
+        if not here:
+            self.journal.log(execution_id, event(OperatorAction, data=data))
+            return
+        items: list[int | None] = [*sorted(asked.numbers)] or [None]
+        for item in items:
+            self.journal.log(execution_id, event(OperatorAction, asked.step, item=item, data=data))
 
     @staticmethod
     def _wanted(requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
@@ -213,6 +218,19 @@ class _ItemActions:
 
     def _steps_of(self, requests: Sequence[ReopenRequest]) -> list[str]:
         return [name for r in requests if r.row.id == self.execution_id for name in r.wanted]
+
+    def _check_all(self, targets: Sequence[OperatedItem], requests: Sequence[ReopenRequest]) -> None:
+        """Refuses an action on several items if it is not legal for all of them."""
+        if not self.asked.items:
+            return
+        again = next(
+            (r.wanted.get(self.asked.step or "") for r in requests if r.row.id == self.execution_id), None
+        )
+        if len(targets) < len(self.asked.items) and len(again or ()) < len(self.asked.items):
+            raise Conflict(
+                f"{self.asked.action} is not legal for all of these items of step {self.asked.step} of execution "
+                f"{self.execution_id}: some of them have gone on meanwhile"
+            )
 
     # -- what follows
 

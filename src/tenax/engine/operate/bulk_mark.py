@@ -14,16 +14,16 @@ class NotMarked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BulkMark:
-    """Marks one item of a bulk job as done.
+    """Marks items of a bulk job as done: those that one action acts on.
 
     The action and its mark are one transaction. So each item is acted on exactly once, whatever server does it and
     whenever it is killed, and no item is acted on after the job was stopped.
     """
 
     job_id: int
-    n: int
+    items: tuple[int, ...]
 
     async def set(self, tx: Connection) -> None:
-        """Marks the item. Raises NotMarked."""
-        if not await bulk_jobs.mark_done(tx, self.job_id, self.n):
+        """Marks the items. Raises NotMarked."""
+        if not await bulk_jobs.mark_done(tx, self.job_id, self.items):
             raise NotMarked

@@ -10,17 +10,19 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_letter
 from tenax.engine.operate.act import act
+from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Conflict, UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.letter import LetterPlace
 from tenax.model.letters.views import LettersChanged
 from tenax.policy.letters import redrive_refusal
 from tenax.store import service
 from tenax.store.journal import Journal
+from tenax.store.selection.conditions import anchor
 from tenax.store.tables import letters, live_items
 from tenax.store.tables.letters import StoredLetter
 
@@ -46,16 +48,37 @@ async def redrive(
         refusal = redrive_refusal(one.letter, one.execution_status, one.item_state)
         if refusal is not None:
             raise Conflict(f"dead letter {one.letter.id} cannot be redriven: {refusal}")
-    for one in waiting:
-        await _start_again(context, one, actor=actor, reason=reason)
+    for group in groups_of(waiting):
+        await start_again(context, group, actor=actor, reason=reason)
     return LettersChanged(changed=len(waiting), ids=[one.letter.id for one in waiting][:IDS_SHOWN])
 
 
-async def _start_again(context: EngineContext, one: StoredLetter, *, actor: str, reason: str | None) -> None:
-    """Gives the item one more attempt, or releases it from its quarantine. A failed execution runs again for it."""
-    place = one.place
-    asked = ActionRequest("retry", step=place.step, item=place.item_no, reason=reason)
-    await act(context, place.execution_id, asked, actor=actor)
+def groups_of(found: Sequence[StoredLetter]) -> list[list[StoredLetter]]:
+    """Groups letters whose items one action can start again: the items of a step that are all live, or have all ended.
+    Starting a large fan-out again for each of its letters would read its events each time."""
+    groups: dict[tuple[int, str, bool, bool], list[StoredLetter]] = {}
+    for one in found:
+        place, is_live = one.place, one.item_state is not None
+        groups.setdefault((place.execution_id, place.step, place.compensates, is_live), []).append(one)
+    return list(groups.values())
+
+
+async def start_again(
+    context: EngineContext,
+    group: Sequence[StoredLetter],
+    *,
+    actor: str,
+    reason: str | None,
+    mark: BulkMark | None = None,
+) -> None:
+    """Gives the items of a group one more attempt, or releases them from their quarantine. A failed execution runs again
+    for them."""
+    place = group[0].place
+    numbers = frozenset(one.place.item_no for one in group if one.place.item_no is not None)
+    asked = ActionRequest("retry", step=place.step, items=numbers, reason=reason)
+    if len(numbers) == 1:
+        asked = replace(asked, item=min(numbers), items=frozenset())
+    await act(context, place.execution_id, asked, actor=actor, mark=mark)
 
 
 async def discard(context: EngineContext, ids: Sequence[int], *, actor: str, note: str) -> LettersChanged:
@@ -81,14 +104,17 @@ async def discard_matching(
 ) -> LettersChanged:
     """Discards the open letters that fit the filter and have failed by now, part by part."""
     _check_note(note)
-    if wanted.selects_all:
+    if wanted.is_empty:
         raise UsageError(
             "an empty filter would discard all dead letters",
             remedy="name at least one of execution, workflow, step, class, reason, fingerprint, since and until",
         )
-    if wanted.until is None:
-        async with context.transaction() as tx:
-            wanted = replace(wanted, until=await service.now(tx) + timedelta.resolution)
+    if "open" not in wanted.all_statuses:
+        raise UsageError("only open letters can be discarded", remedy="leave the status out of the filter")
+    async with context.transaction() as tx:
+        now = await service.now(tx)
+        terms = await anchor(tx, wanted.conditions)
+    wanted = LetterFilter(until=now + timedelta.resolution, terms=terms)
     changed: list[int] = []
     while True:
         async with context.transaction() as tx:

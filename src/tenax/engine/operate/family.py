@@ -11,7 +11,7 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.end_execution import cancel_items
 from tenax.engine.notifier import announce
-from tenax.engine.operate.bulk_mark import BulkMark
+from tenax.engine.operate.marks import Mark
 from tenax.errors import Busy, Conflict
 from tenax.model.events import event
 from tenax.model.events.data import CancelledData, OperatorData
@@ -36,12 +36,12 @@ class _Family:
     open: list[ExecutionRow]
     actor: str
     reason: str | None
-    mark: BulkMark | None = None
+    mark: Mark | None = None
 
     def log(self, row: ExecutionRow, action: str) -> None:
         """Logs the operator's action. The events of descendants name the execution that the operator named."""
         because_of = self.head.id if row.id != self.head.id else UNSET
-        bulk = UNSET if self.mark is None else self.mark.job_id
+        bulk = UNSET if self.mark is None or self.mark.job_id is None else self.mark.job_id
         data = OperatorData(
             action=action, actor=self.actor, reason=self.reason, because_of=because_of, bulk=bulk
         )
@@ -54,7 +54,7 @@ async def cancel(
     *,
     actor: str,
     reason: str | None,
-    mark: BulkMark | None = None,
+    mark: Mark | None = None,
 ) -> bool:
     """Cancels an execution and its descendants. Waiting items end at once, and leases are revoked. Returns False if it
     is cancelled already."""
@@ -73,7 +73,7 @@ async def pause(
     *,
     actor: str,
     reason: str | None,
-    mark: BulkMark | None = None,
+    mark: Mark | None = None,
 ) -> bool:
     """Pauses an execution and its descendants: decisions are still made, but no item is leased. Returns False if it is
     paused already."""
@@ -86,7 +86,7 @@ async def resume(
     *,
     actor: str,
     reason: str | None,
-    mark: BulkMark | None = None,
+    mark: Mark | None = None,
 ) -> bool:
     """Resumes an execution and its descendants: held-back items may be leased again. Returns False if it was not
     paused."""
@@ -99,7 +99,7 @@ async def _together(
     act: Callable[[_Family], Awaitable[bool]],
     actor: str,
     reason: str | None,
-    mark: BulkMark | None,
+    mark: Mark | None,
 ) -> bool:
     """Applies `act` to a locked family. Locks are taken in the order of the ids. A child that is being started may
     cause a deadlock, and then it is tried again."""
@@ -127,7 +127,7 @@ async def _lock(
     execution_id: int,
     actor: str,
     reason: str | None,
-    mark: BulkMark | None,
+    mark: Mark | None,
 ) -> _Family:
     """Locks the family. A child is started under its parent's lock, so all are locked once no new one appears."""
     rows: dict[int, ExecutionRow] = {}

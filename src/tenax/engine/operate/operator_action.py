@@ -24,6 +24,13 @@ class ActionRequest:
     has_result: bool = False
     policy: Mapping[str, Any] | None = None
     """The fields of the retry policy that `reschedule` changes."""
+    items: frozenset[int] = frozenset()
+    """Several items of the step, as dead letters name them. The action is for all of them or for none."""
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Returns the numbers of the items that it is for. Empty: it does not name items."""
+        return self.items if self.item is None else frozenset((self.item,))
 
 
 def check_action(asked: ActionRequest) -> None:

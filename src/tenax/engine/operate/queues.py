@@ -1,4 +1,4 @@
-"""Lists queues, and sets their limits."""
+"""Lists queues, sets their limits, and pauses them."""
 
 from __future__ import annotations
 
@@ -49,6 +49,24 @@ async def limit_queue(
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     context.notifier.announce(ready=True, fleet=True)
     return LimitAnswer(queue=queue, concurrency=concurrency, rate=rate, burst=burst)
+
+
+async def pause_queue(
+    context: EngineContext, queue: str, *, paused: bool, actor: str, reason: str | None
+) -> bool:
+    """Pauses a queue, so that none of its items starts, or resumes it. Returns False if it was so already."""
+    _check(queue, None, None, None)
+    async with context.transaction() as tx:
+        if paused:
+            changed = await queues.pause_queue(tx, queue, actor, reason)
+        else:
+            changed = await queues.resume_queue(tx, queue)
+        if changed:
+            action = "queue_pause" if paused else "queue_resume"
+            data = OperatorData(action=action, queue=queue, actor=actor, reason=reason)
+            await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+    context.notifier.announce(ready=True, fleet=True)
+    return changed
 
 
 def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:

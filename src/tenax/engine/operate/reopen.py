@@ -250,7 +250,7 @@ class _Reopen:
         live = {name for name, step in state.steps.items() if step.status in _LIVE}
         row.open_steps = len(plan.steps) - len(over)
         self._journal.execution(row)
-        if not plan.single:
+        if not plan.single or found.pending:
             ready = ready_steps(self._journal, update, over, live)
             update.ended += await start_steps(self._tx, self._journal, update, ready)
         return update

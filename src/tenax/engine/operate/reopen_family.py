@@ -97,7 +97,8 @@ async def _add_parents(family: LockedFamily, head: ReopenRequest, requests: dict
 async def _still_waits(family: LockedFamily, origin: Origin) -> bool:
     """Returns whether the parent has not been told of the child's end yet: it goes on waiting."""
     assert origin.parent_id is not None
-    items = await lock_operated_items(family.tx, origin.parent_id, origin.parent_step, origin.parent_item_no)
+    numbers = () if origin.parent_item_no is None else (origin.parent_item_no,)
+    items = await lock_operated_items(family.tx, origin.parent_id, origin.parent_step, numbers)
     return any(item.child == origin.id for item in items)
 
 

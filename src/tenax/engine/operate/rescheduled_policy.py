@@ -21,15 +21,7 @@ def rescheduled_policy(plan: Plan, item: OperatedItem, changes: Mapping[str, Any
     """Returns the item's policy with these fields changed. Raises InvalidDefinition for a field that is wrong, and
     Conflict if the policy would not allow the retry that is planned."""
     before = action_of(plan, item.step, compensates=item.compensates, policy=item.policy).policy.policy
-    patch, wrong = parse_retry(dict(changes), (), later=True)
-    if "vary" in changes:
-        wrong = [
-            *wrong,
-            (("vary",), "the overrides of a step are those of its definition, and stay as they are"),
-        ]
-    if wrong:
-        raise _invalid(wrong)
-    assert isinstance(patch, dict)
+    patch = check_policy(changes)
     known = {name: value for name, value in before.as_dict().items() if name != "forgives_only_lost"}
     rules = patch.get("rules", before.rules)
     try:
@@ -44,6 +36,20 @@ def rescheduled_policy(plan: Plan, item: OperatedItem, changes: Mapping[str, Any
             remedy="allow more with it, or use fail",
         )
     return policy
+
+
+def check_policy(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads the fields of a policy that change. Raises InvalidDefinition for a field that is wrong."""
+    patch, wrong = parse_retry(dict(changes), (), later=True)
+    if "vary" in changes:
+        wrong = [
+            *wrong,
+            (("vary",), "the overrides of a step are those of its definition, and stay as they are"),
+        ]
+    if wrong:
+        raise _invalid(wrong)
+    assert isinstance(patch, dict)
+    return patch
 
 
 def _as_dicts(rules: Any) -> list[Any]:

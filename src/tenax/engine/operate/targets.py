@@ -94,11 +94,18 @@ def find_ended_targets(
         return {}
     if step.fan_out is None:
         return {asked.step: None}
-    if asked.item is None:
-        return {asked.step: failed_items(step) if step.status == "failed" else frozenset()}
-    item = step.items.get(asked.item)
-    ended = item is not None and item.status == "failed"
-    return {asked.step: frozenset((asked.item,)) if ended else frozenset()}
+    failed = failed_items(step)
+    if asked.numbers:
+        may = all(_may_item_start_again(step, number) for number in asked.numbers)
+        return {asked.step: asked.numbers & failed} if may else {}
+    return {asked.step: failed if step.status == "failed" else frozenset()}
+
+
+def _may_item_start_again(step: StepState, number: int) -> bool:
+    """Returns whether an item exists and has not succeeded. Items that never had their turn go on with the fan-out."""
+    assert step.fan_out is not None
+    item = step.items.get(number)
+    return 0 <= number < step.fan_out.total and (item is None or item.status != "succeeded")
 
 
 def was_cut_short(row: ExecutionRow, plan: Plan, asked: ActionRequest, state: ExecutionState) -> bool:
@@ -119,8 +126,7 @@ def _may_start_again(row: ExecutionRow, step: StepState, asked: ActionRequest) -
     if is_lost(step):
         return step.fan_out is None or bool(failed_items(step))
     if step.fan_out is not None and step.status in ("queued", "running", "retrying", "held"):
-        item = step.items.get(asked.item) if asked.item is not None else None
-        return not row.open or (item is not None and item.status == "failed")
+        return not row.open or bool(asked.numbers & failed_items(step))
     return not row.open and step.status == "cancelled" and step.enqueued_at is not None
 
 

@@ -170,6 +170,8 @@ async def list_workflows(context: EngineContext, name: str | None) -> list[Workf
             version=row["version"],
             hash=row["hash"],
             created_at=timestamp(row["created_at"]),
+            paused_by=row["paused_by"],
+            paused_why=row["paused_why"],
         )
         for row in found
     ]

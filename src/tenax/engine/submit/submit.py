@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import structlog
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.paused_workflows import is_paused
 from tenax.engine.graph.start_execution import Start, insert
 from tenax.engine.graph.start_steps import TURN_TAKING_STEPS
 from tenax.model.wire import LeaseRequest, Submitted
@@ -49,12 +50,17 @@ def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncCo
     A second statement looks up the keys that were taken. In a batch with other executions it must not fail after they
     are committed.
     """
-    if len(starts) > FEW or any(is_large_start(start) for start in starts):
+    if len(starts) > FEW or any(is_large_start(start) for start in starts) or _is_paused(context, starts):
         return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
     )
     return context.statements() if is_one_statement else context.planned_transaction()
+
+
+def _is_paused(context: EngineContext, starts: Sequence[Start]) -> bool:
+    """Returns whether one of these executions is paused as it is started."""
+    return bool(context.workflow_pauses) and any(is_paused(context, start.plan) for start in starts)
 
 
 def is_large_start(start: Start) -> bool:
@@ -75,7 +81,7 @@ def _is_plain(start: Start) -> bool:
 async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Start]) -> list[Submitted]:
     """Writes a batch of new executions in one transaction. A key that was used before returns the execution that it was
     used for."""
-    reserved = _reserve(reserve, starts)
+    reserved = None if _is_paused(context, starts) else _reserve(reserve, starts)
     request = reserved.request if reserved is not None else None
     try:
         async with _session(context, starts) as tx:

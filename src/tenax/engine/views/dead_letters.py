@@ -12,7 +12,7 @@ from tenax.engine.views.explanations import explain
 from tenax.engine.views.view_room import ViewRoom
 from tenax.model.events import ATTEMPT_ENDS, timestamp
 from tenax.model.execution_views import Attempt, Event
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LetterPayload
 from tenax.model.state.attempt import WorkState
 from tenax.model.state.execution import fold

@@ -18,10 +18,12 @@ from tenax.model.execution_views import Execution
 from tenax.model.source.findings import suggest
 from tenax.policy.diagnosis import executions as of_executions
 from tenax.policy.diagnosis import fleet as of_fleet
+from tenax.policy.diagnosis.executions import Pause
 from tenax.policy.diagnosis.items import diagnose_item
 from tenax.store import service
 from tenax.store.dispatch.ready_work import ready_kinds
 from tenax.store.fleet import queues
+from tenax.store.tables import workflow_pauses
 
 CHILDREN_FOLLOWED = 8
 """Levels of children that a diagnosis follows down to the cause."""
@@ -88,8 +90,8 @@ async def _last_decisions(
     return {step: wanted[-1].decision} if wanted else {}
 
 
-async def _pause(context: EngineContext, execution: Execution) -> str | None:
-    """Returns who paused a paused execution, and why."""
+async def _pause(context: EngineContext, execution: Execution) -> Pause | None:
+    """Returns who paused a paused execution, why, and whether its workflow is paused."""
     if execution.status != "paused":
         return None
     words: str | None = None
@@ -98,7 +100,9 @@ async def _pause(context: EngineContext, execution: Execution) -> str | None:
             if one.type == "operator_action" and one.data.get("action") == "pause":
                 why = f": {one.data['reason']}" if one.data.get("reason") else ""
                 words = f"by {one.data.get('actor')}{why}"
-    return words
+    async with context.view() as tx:
+        pause = (await workflow_pauses.load_pauses(tx)).get(execution.workflow)
+    return None if words is None else Pause(words, pause is not None and pause.holds)
 
 
 async def diagnose_worker(context: EngineContext, name: str) -> Diagnosis:

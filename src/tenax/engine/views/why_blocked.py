@@ -89,7 +89,11 @@ def _server(row: WorkerRow) -> LiveWorker:
 
 
 def _limited(work: ReadyWork) -> Limited | None:
-    """Returns the first limit that is reached."""
+    """Returns the first limit that is reached. A paused queue is at the limit of nothing."""
+    if work.paused_by is not None:
+        why = f": {work.paused_why}" if work.paused_why else ""
+        reason = f"the queue {work.queue} is paused by {work.paused_by}{why}"
+        return replace(_at(work, reason, queue=work.queue), paused=True)
     if work.action is not None and _is_full(work.action_running, work.action_most):
         name, _ = _read_limit(work.action)
         reason = f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"

@@ -81,6 +81,7 @@ class OperatorData(EventData):
     action: str
     worker: str | UnsetType = UNSET
     queue: str | UnsetType = UNSET
+    workflow: str | UnsetType = UNSET
     concurrency: int | UnsetType | None = UNSET
     rate: float | UnsetType | None = UNSET
     burst: int | UnsetType | None = UNSET

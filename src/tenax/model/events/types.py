@@ -307,8 +307,8 @@ class OperatorAction(Event, tag="operator_action"):
     when = (
         "a person acted on an execution: cancel, retry_now, retry, reset, resolve, complete, fail, reschedule, pause, "
         "resume, approve, reject, discard (a dead letter). Or on the fleet or a bulk job, in an event without an "
-        "execution: worker_pause, worker_drain, worker_resume, worker_release, queue_limit, bulk_start, bulk_stop, "
-        "bulk_resume. If the actor of a worker_resume is `tenax:server`, the server ended its own drain"
+        "execution: worker_pause, worker_drain, worker_resume, worker_release, queue_limit, queue_pause, queue_resume, "
+        "workflow_pause, workflow_resume, bulk_start, bulk_stop, bulk_resume. If the actor of a worker_resume is `tenax:server`, the server ended its own drain"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from tenax.model.letters.letter import LetterStatus
 from tenax.model.views import Compensation, ExecutionStatus
 
-Kind = Literal["choice", "name", "text", "time", "parent"]
+Kind = Literal["choice", "name", "word", "text", "time", "parent", "id"]
 NO_PARENT = "none"
 
 
@@ -79,4 +80,30 @@ _DECLARED = (
     Field("parent", "parent", "children of this execution; `none` leaves out children", "parent=none"),
 )  # fmt: skip
 FIELDS: Mapping[str, Field] = {field.name: field for field in _DECLARED}
-SHOWN_NAMES = tuple(field.shown for field in _DECLARED)
+"""The fields of filters of executions."""
+
+_OF_LETTERS = (
+    Field(
+        "status", "choice", "letters with one of these statuses; `open` if the filter does not say",
+        "status=open,discarded", get_args(LetterStatus),
+    ),
+    Field("workflow", "name", "letters of the workflow with this name", "workflow=sync-*"),
+    Field("step", "name", "letters of the step with this name", "step=charge"),
+    Field("class", "name", "letters whose last failure has this class", "class=timeout"),
+    Field("reason", "name", "letters whose last failure has this reason", "reason=http_5*"),
+    Field("fingerprint", "word", "letters of the group with this fingerprint", "fingerprint=70621c53fe890d93"),
+    Field("execution", "id", "letters of the execution with this number", "execution=17"),
+    Field("since", "time", "letters that failed last since then", "since=2h"),
+    Field("until", "time", "letters that failed last before then", "until=2026-01-31T12:00:00Z"),
+    Field(
+        "text", "text", "letters whose last failure has a message with this text in any case",
+        'text="connection refused"',
+    ),
+)  # fmt: skip
+OF_EXECUTION = ("queue", "worker", "label", "key", INPUT, "compensation", "parent")
+"""The fields that select dead letters by their executions."""
+LETTER_FIELDS: Mapping[str, Field] = {
+    **{field.name: field for field in _OF_LETTERS},
+    **{name: FIELDS[name] for name in OF_EXECUTION},
+}
+"""The fields of filters of dead letters."""

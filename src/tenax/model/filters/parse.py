@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal, NoReturn, cast
 
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
-from tenax.model.filters.fields import FIELDS, INPUT, NO_PARENT, SHOWN_NAMES, Field
+from tenax.model.filters.fields import FIELDS, INPUT, LETTER_FIELDS, NO_PARENT, Field
 from tenax.model.filters.terms import MAX_TERMS, MAX_VALUES, Ago, Filter, Match, Saved, Term, Time, Words
 from tenax.model.source.findings import nearest, shorten
 
@@ -31,11 +32,21 @@ def parse_filter(text: str, *, stored: bool = False) -> Filter:
 
     `stored` reads a filter that the server has written itself: with the terms of saved filters it may be longer.
     """
+    _check_characters(text, stored=stored)
+    return _Reader(text, FIELDS).read()
+
+
+def parse_letter_filter(text: str, *, stored: bool = False) -> Filter:
+    """Returns the filter of dead letters that a text describes, as `parse_filter` does it for executions."""
+    _check_characters(text, stored=stored)
+    return _Reader(text, LETTER_FIELDS).read()
+
+
+def _check_characters(text: str, *, stored: bool) -> None:
     if len(text) > MAX_LENGTH and not stored:
         raise UsageError(f"the filter has {len(text):,} characters, and {MAX_LENGTH:,} are allowed")
     if (refused := _REFUSED.search(text)) is not None:
         raise UsageError(f"filter, column {refused.start() + 1}: this character cannot be part of a text")
-    return _Reader(text).read()
 
 
 def is_saved_name(name: str) -> bool:
@@ -46,8 +57,9 @@ def is_saved_name(name: str) -> bool:
 class _Reader:
     """Reads the terms of one text from left to right."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, fields: Mapping[str, Field]) -> None:
         self._text = text
+        self._fields = fields
         self._at = 0
         self._values = 0
 
@@ -73,6 +85,8 @@ class _Reader:
     def _term(self) -> Term:
         start = self._at
         if self._takes("@"):
+            if self._fields is LETTER_FIELDS:
+                self._fail("saved filters select executions: write the terms for dead letters out", start)
             return self._saved()
         negated = self._takes("-")
         field = self._field()
@@ -98,19 +112,18 @@ class _Reader:
     def _field(self) -> Field:
         start = self._at
         name = self._take(_FIELD)
-        if name not in FIELDS:
+        if name not in self._fields:
             word = self._take(_REST)
-            if not name or ("=" not in word and nearest(name, FIELDS) is None):
+            if not name or ("=" not in word and nearest(name, self._fields) is None):
                 self._fail(
                     f"expected FIELD=VALUE, found {shorten(repr(name + word))}; to search for a text write text=...",
                     start,
                 )
-            meant = nearest(name, FIELDS)
-            hint = (
-                f"did you mean `{FIELDS[meant].shown}`?" if meant else f"there are {', '.join(SHOWN_NAMES)}"
-            )
+            meant = nearest(name, self._fields)
+            names = ", ".join(field.shown for field in self._fields.values())
+            hint = f"did you mean `{self._fields[meant].shown}`?" if meant else f"there are {names}"
             self._fail(f"there is no field `{shorten(name)}`; {hint}", start)
-        return FIELDS[name]
+        return self._fields[name]
 
     def _path(self) -> tuple[str, ...]:
         segments: list[str] = []
@@ -138,8 +151,8 @@ class _Reader:
             meant = nearest(text, field.choices)
             hint = f"did you mean `{meant}`?" if meant else f"there are {', '.join(field.choices)}"
             self._fail(f"`{field.name}` is never {shorten(repr(text))}; {hint}", start)
-        if field.kind == "parent":
-            self._check_parent(text, start)
+        if field.kind in ("parent", "id"):
+            self._check_number(field, text, start)
         if field.kind == "text" and not text:
             self._fail("`text` needs at least one character", start)
         return Match(text, is_prefix)
@@ -190,14 +203,13 @@ class _Reader:
                 place,
             )
 
-    def _check_parent(self, text: str, start: int) -> None:
-        if text == NO_PARENT:
+    def _check_number(self, field: Field, text: str, start: int) -> None:
+        if field.kind == "parent" and text == NO_PARENT:
             return
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_ID))
         if not is_number or not 0 < int(text) <= LARGEST_ID:
-            self._fail(
-                f"expected the number of an execution or `{NO_PARENT}`, found {shorten(repr(text))}", start
-            )
+            or_none = f" or `{NO_PARENT}`" if field.kind == "parent" else ""
+            self._fail(f"expected the number of an execution{or_none}, found {shorten(repr(text))}", start)
 
     def _skip_space(self) -> None:
         self._take(_SPACE)

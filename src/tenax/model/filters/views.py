@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import field
 
@@ -51,18 +51,24 @@ class BulkSample(View):
     status: ExecutionStatus
     class_: str | None = field(name="class")
     reason: str | None
+    letter: int | None
+    """The dead letter that is to be redriven. The class, the reason, the step and the item are its own then."""
+    step: str | None
+    item: int | None
 
 
 class BulkProblem(View):
     """Names an execution that was not acted on, and says why."""
 
     id: int
+    letter: int | None
+    """The dead letter that was not redriven."""
     state: Literal["skipped", "failed"]
     note: str
 
 
 class BulkJob(View):
-    """Describes a bulk job. Its executions were fixed when it was made."""
+    """Describes a bulk job. Its executions, or its dead letters, were fixed when it was made."""
 
     id: int
     action: str
@@ -80,6 +86,12 @@ class BulkJob(View):
     """Executions that it acts on in a second, at most. Null: no limit."""
     canary: int | None
     max_failed: float | None
+    step: str | None
+    """The step that it acts on. Null: what the action finds to do in each execution."""
+    result: Any
+    """The result that `complete` gives."""
+    policy: dict[str, Any] | None
+    """The fields of the policy that `reschedule` gives."""
     canary_state: Literal["open", "passed", "failed", "overruled"] | None
     """`open` until the first `canary` executions have ended. `overruled`: a person resumed the job after it had failed."""
     total: int

@@ -127,6 +127,19 @@ class Queue(View):
     concurrency: int | None
     rate: float | None
     burst: int | None
+    paused_by: str | None = None
+    """The person who paused it. Null: it is not paused."""
+    paused_why: str | None = None
+    paused_at: str | None = None
+
+
+class QueuePauseAnswer(View):
+    """Answers the pause of a queue, or its end."""
+
+    queue: str
+    paused: bool
+    changed: bool
+    """False if it was so already."""
 
 
 class LimitAnswer(View):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from tenax.model.execution_views import Attempt
 from tenax.model.letters.letter import LetterStatus
@@ -99,3 +99,5 @@ class LettersChanged(View):
     changed: int
     ids: list[int]
     """The numbers of the letters that were changed, at most 1000 of them."""
+    bulk: int | UnsetType = UNSET
+    """The bulk job that redrives the letters of a filter."""

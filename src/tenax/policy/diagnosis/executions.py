@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,8 +22,15 @@ _RANK: Sequence[DoorName] = (
 Decision = Mapping[str, Any]
 
 
+class Pause(NamedTuple):
+    """Says who paused an execution and why, and whether its workflow is paused."""
+
+    words: str
+    of_workflow: bool = False
+
+
 def diagnose_execution(
-    execution: Execution, decisions: Mapping[str, Decision], pause: str | None = None
+    execution: Execution, decisions: Mapping[str, Decision], pause: Pause | None = None
 ) -> Diagnosis:
     """Diagnoses an execution. `decisions` has the last decision on each step that has failed, and `pause` who paused
     the execution, and why."""
@@ -42,7 +49,7 @@ def diagnose_execution(
 
 
 def diagnose_step(
-    execution: Execution, name: str, decisions: Mapping[str, Decision], pause: str | None = None
+    execution: Execution, name: str, decisions: Mapping[str, Decision], pause: Pause | None = None
 ) -> Diagnosis:
     """Diagnoses one step of an execution."""
     step = execution.steps[name]
@@ -63,7 +70,7 @@ def _behind(
     name: str,
     doors: Sequence[Door],
     decisions: Mapping[str, Decision],
-    pause: str | None,
+    pause: Pause | None,
 ) -> Diagnosis:
     """Diagnoses a step that has not begun by what the steps before it wait for."""
     needs = [need for need in execution.steps[name].needs if execution.steps[need].status not in OVER]
@@ -81,7 +88,7 @@ def _behind(
     )
 
 
-def _open(execution: Execution, pause: str | None, evidence: list[str]) -> Diagnosis:
+def _open(execution: Execution, pause: Pause | None, evidence: list[str]) -> Diagnosis:
     about = f"execution {execution.id}"
     doors = list(_pause(execution, pause))
     for name in execution.steps:
@@ -112,15 +119,21 @@ def _lower(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _pause(execution: Execution, pause: str | None) -> Iterator[Door]:
+def _pause(execution: Execution, pause: Pause | None) -> Iterator[Door]:
     if execution.status != "paused":
         return
-    by = f" ({pause})" if pause else ""
+    by = f" ({pause.words})" if pause is not None else ""
+    whole = [
+        Remedy(words="let its whole workflow go on", command=["workflows", "resume", execution.workflow])
+    ]
     yield Door(
         door="pause",
         subject=f"execution {execution.id}",
         reason=f"it is paused{by}, so nothing of it starts",
-        remedies=[Remedy(words="let it go on", command=["resume", str(execution.id)])],
+        remedies=[
+            *(whole if pause is not None and pause.of_workflow else []),
+            Remedy(words="let it go on", command=["resume", str(execution.id)]),
+        ],
     )
 
 

@@ -196,9 +196,14 @@ def diagnose_queue(facts: QueueFacts, workers: Sequence[Worker], now: str) -> Di
 
 def _queue_limits(facts: QueueFacts) -> Iterator[Door]:
     queue = facts.queue
+    subject = f"queue {queue.queue}"
+    if queue.paused_by is not None:
+        why = f": {queue.paused_why}" if queue.paused_why else ""
+        go_on = [Remedy(words="let it go on", command=["queues", "resume", queue.queue])]
+        reason = f"it is paused by {queue.paused_by}{why}"
+        yield Door(door="pause", subject=subject, reason=reason, remedies=go_on)
     if not queue.ready + queue.blocked:
         return
-    subject = f"queue {queue.queue}"
     change = [Remedy(words="change its limits", command=["queues", "limit", queue.queue])]
     if queue.concurrency is not None and queue.running >= queue.concurrency:
         reason = f"{queue.running} of {queue.concurrency} items run, its limit"

@@ -23,9 +23,12 @@ def closed_doors(execution: Execution, name: str) -> Iterator[Door]:
         return
     subject = f"step {name}"
     yield from _hold(execution, step, subject)
+    if step.limited is not None and step.limited.paused:
+        go_on = Remedy(words="let it go on", command=["queues", "resume", str(step.limited.queue)])
+        yield Door(door="pause", subject=subject, reason=step.limited.reason, remedies=[go_on])
     if step.unserved is not None:
         yield unserved_door(execution, subject, step.unserved)
-    if step.limited is not None:
+    if step.limited is not None and not step.limited.paused:
         since = for_time(step.limited.since, execution.now)
         yield Door(
             door="limit",

@@ -191,11 +191,12 @@ def operators_change_ledgers_as_said(work: WorkFold, event: LoggedEvent) -> Brea
     if event.kind != "retry_rescheduled" or "ledger" not in event.data:
         return None
     before, after, reset = work.ledger or {}, event.data["ledger"], bool(event.data.get("reset"))
+    reopens = "was" in event.data or (reset and bool(before.get("lost_by")))
     expected = {
         "counted": 0 if reset else work.counted,
         "exempted": 0 if reset else work.exempted,
         "cost": before.get("cost", 0.0),
-        "reopened": before.get("reopened", 0) + ("was" in event.data),
+        "reopened": before.get("reopened", 0) + reopens,
     }
     found = {name: after.get(name, 0) for name in expected}
     granted = after.get("granted", 0) - (0 if reset else work.granted)

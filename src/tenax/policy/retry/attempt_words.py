@@ -17,6 +17,12 @@ def progress(counted: int, max_attempts: int | None, granted: int = 0) -> str:
     return f"attempt {counted} of {limit_words(max_attempts, granted)} ({left} {'retry' if left == 1 else 'retries'} left)"
 
 
+def only_run(number: int, max_attempts: int | None) -> str:
+    """Returns text such as `attempt 1 of 5 (no retries)`, for work that is not retryable: its limit promises nothing."""
+    limit = "" if max_attempts is None else f" of {max_attempts}"
+    return f"attempt {number}{limit} (no retries)"
+
+
 def uncounted_progress(number: int, counted: int, max_attempts: int | None, granted: int = 0) -> str:
     """Returns text such as `attempt 1 of 3, not counted`. Gives both numbers if earlier attempts did not count either."""
     if max_attempts is None:

@@ -9,7 +9,7 @@ from tenax.model.attempt.outcome import Facts
 from tenax.model.decision import Controls, DelayParts, Ledger
 from tenax.model.durations import duration_fields, format_duration
 from tenax.model.policy import Policy
-from tenax.policy.retry.attempt_words import progress, uncounted_progress, used
+from tenax.policy.retry.attempt_words import only_run, progress, uncounted_progress, used
 from tenax.policy.retry.rules import RULES
 
 _VERDICTS = {
@@ -74,7 +74,9 @@ def _attempts(decision: Mapping[str, Any], attempt: int) -> list[str]:
     granted = after.get("granted", 0)
     if {"held_for", "released_due_in"} & decision.get("controls", {}).keys():
         return [f"Attempts: {used(after['counted'], limit, granted)}; none has ended since it was held."]
-    if after["counted"] > before["counted"]:
+    if decision["rule"] == "not_retryable" and decision["verdict"] == "fail":
+        line = f"Attempts: {only_run(attempt, limit)}"
+    elif after["counted"] > before["counted"]:
         line = f"Attempts: {progress(after['counted'], limit, granted)}"
     else:
         line = f"Attempts: {uncounted_progress(attempt, after['counted'], limit, granted)}"

@@ -117,10 +117,11 @@ def granted_one_more(ledger: Ledger) -> Ledger:
 
 def reset_ledger(ledger: Ledger, *, reopens: bool) -> Ledger:
     """Returns the ledger of an item that an operator resets: nothing is counted yet, and its clock starts anew. Its
-    cost, and what was started again, stay. `reopens` tells whether the item had ended."""
+    cost, and what was started again, stay. `reopens` tells whether the item had ended. An item that has cost workers
+    their lease may have a dead letter, which its later end must find: it counts as started again."""
     return Ledger(
         cost=ledger.cost,
         budget=ledger.budget,
         highest_cost=ledger.highest_cost,
-        reopened=ledger.reopened + 1 if reopens else ledger.reopened,
+        reopened=ledger.reopened + 1 if reopens or ledger.lost_by else ledger.reopened,
     )

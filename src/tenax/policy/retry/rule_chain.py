@@ -16,7 +16,7 @@ from tenax.model.durations import format_duration
 from tenax.policy.expressions.conditions import Condition, condition_scope
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import EvaluationError
-from tenax.policy.retry.attempt_words import progress, uncounted_progress, used
+from tenax.policy.retry.attempt_words import only_run, progress, uncounted_progress, used
 from tenax.policy.retry.backoff import plan_delay
 from tenax.policy.retry.decision_inputs import Case
 from tenax.policy.retry.ledger import charge, ledger_after, with_delay
@@ -24,6 +24,7 @@ from tenax.policy.retry.named_failures import names_failure, names_reason
 from tenax.policy.retry.poison import is_poison, losses
 from tenax.policy.retry.resolve import CompiledRule
 
+NOT_RETRYABLE = "not_retryable"
 # The check that nearly every decision passes. It never changes, so it is made once.
 OPEN = Check("execution_ended", hit=False, saw={"execution_open": True})
 _RETRYABLE = Check("not_retryable", hit=False, saw={"retryable": True})
@@ -111,7 +112,7 @@ class Judgement:
     def _switched_off(self) -> Decision | None:
         if not self.policy.retryable:
             self.checks.append(Check("not_retryable", hit=True, saw={"retryable": False}))
-            return self._fail("not_retryable", "the policy says retryable: false")
+            return self._fail(NOT_RETRYABLE, "the policy says retryable: false")
         self.checks.append(_RETRYABLE)
         if not self.case.controls.retries_enabled:
             self.checks.append(Check("retries_disabled", hit=True, saw={"retries_enabled": False}))
@@ -300,10 +301,12 @@ class Judgement:
         )
 
     def _fail(self, rule: str, why: str) -> Decision:
+        is_retryable = rule != NOT_RETRYABLE
+        numbers = self._progress() if is_retryable else only_run(self.case.attempt, self.policy.max_attempts)
         return self.case.decision(
             "fail",
             rule,
-            f"{why}; {self._progress()}",
+            f"{why}; {numbers}",
             self.after,
             tuple(self.checks),
             matched=self.matched,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.filters.parse import parse_filter
 from tenax.model.filters.views import BulkJob
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
+from tenax.server.schema.bulk_requests import BULK
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
@@ -23,21 +24,27 @@ JobId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 router = APIRouter(prefix="/v1/bulk", tags=["bulk"], dependencies=[Depends(refuse_unknown_parameters)])
 
 
-@router.post("", **described(BulkJob, body=bodies.BULK, status=201))
+@router.post("", **described(BulkJob, body=BULK, status=201))
 async def create(request: Request) -> Response:
     """Makes a bulk job as a preview.
 
-    It stores which executions the filter selects now, and counts them. Nothing is done until it is started.
+    It stores which executions the filter selects now, and counts them. Nothing is done until it is started. `step`,
+    `result` and `policy` are as in the action on one execution. The filter of `redrive` selects dead letters.
     """
-    body = await read_body(request, bodies.BULK)
-    job = await engine(request).bulk.create(
+    body = await read_body(request, BULK)
+    has_result = body.result is not UNSET
+    job = await engine(request).bulk.create_of_text(
         body.action,
-        parse_filter(body.filter),
+        body.filter,
         reason=body.reason,
         actor=actor(request),
         rate=body.rate,
         canary=body.canary,
         max_failed=body.max_failed,
+        step=body.step,
+        result=body.result if has_result else None,
+        has_result=has_result,
+        policy=body.policy,
     )
     return answer_view(job, 201)
 

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
+from tenax.model.filters.parse import MAX_LENGTH, parse_letter_filter
 from tenax.model.letters.letter import LetterStatus
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LettersChanged
 from tenax.server.schema import letter_requests as bodies
@@ -45,6 +46,10 @@ def wanted_letters(
     ] = None,
     since: Annotated[str | None, _Moment] = None,
     until: Annotated[str | None, _Moment] = None,
+    filter: Annotated[  # noqa: A002 -- the parameter's name
+        str | None,
+        Query(max_length=MAX_LENGTH, description="a filter of dead letters, beside the parameters"),
+    ] = None,
 ) -> LetterFilter:
     """Reads the filter of a request."""
     given = cast("list[LetterStatus] | None", read_statuses(STATUSES, status))
@@ -59,6 +64,7 @@ def wanted_letters(
         fingerprint=fingerprint,
         since=None if since is None else moment_of(since, now),
         until=None if until is None else moment_of(until, now, "until"),
+        terms=parse_letter_filter(filter or ""),
     )
 
 
@@ -103,12 +109,27 @@ async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=L
 async def redrive(request: Request) -> Response:
     """Starts the items of dead letters again.
 
-    If one of them cannot be started, none is.
+    Of the letters named by `ids` it starts all, or none if one cannot be started. For the letters that fit `filter` it
+    starts a bulk job, whose number is `bulk`, with a `rate` and a `canary`. With `preview` the job waits to be started.
     """
     body = await read_body(request, bodies.REDRIVE)
-    return answer_view(
-        await engine(request).letters.redrive(body.ids, actor=actor(request), reason=body.reason)
+    who = actor(request)
+    if body.ids is not None:
+        done = await engine(request).letters.redrive(body.ids, actor=who, reason=body.reason)
+        return answer_view(done)
+    assert body.filter is not None, "the reader of the body asks for one of the two"
+    jobs = engine(request).bulk
+    job = await jobs.redrive_letters(
+        _filter_of(body.filter),
+        reason=body.reason or "",
+        actor=who,
+        rate=body.rate,
+        canary=body.canary,
+        max_failed=body.max_failed,
     )
+    if job.total and not body.preview:
+        await jobs.start(job.id, actor=who)
+    return answer_view(LettersChanged(changed=0, ids=[], bulk=job.id))
 
 
 @router.post("/discard", **described(LettersChanged, body=bodies.DISCARD))
@@ -125,7 +146,9 @@ async def discard(request: Request) -> Response:
     return answer_view(await letters.discard_matching(_filter_of(body.filter), actor=who, note=body.note))
 
 
-def _filter_of(selection: bodies.LetterSelection) -> LetterFilter:
+def _filter_of(selection: bodies.LetterSelection | str) -> LetterFilter:
+    if isinstance(selection, str):
+        return LetterFilter(terms=parse_letter_filter(selection))
     now = datetime.now(UTC)
     return LetterFilter(
         execution_id=selection.execution,

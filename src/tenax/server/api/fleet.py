@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.model.diagnosis import Diagnosis
-from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
+from tenax.model.fleet.views import LimitAnswer, Queue, QueuePauseAnswer, Worker, WorkerInFull
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
@@ -116,6 +116,28 @@ async def diagnose_queue(request: Request, queue: QueueName) -> Response:
     Names the cause in one sentence. Then come the closed doors and the evidence.
     """
     return answer_view(await engine(request).diagnose_queue(queue))
+
+
+@router.post("/queues/{queue:path}/pause", **described(QueuePauseAnswer, body=bodies.REASON, optional=True))
+async def pause_queue(request: Request, queue: QueueName) -> Response:
+    """Pauses a queue.
+
+    None of its items starts any more. Running attempts may finish.
+    """
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).pause_queue(queue, actor=actor(request), reason=body.reason)
+    return answer_view(QueuePauseAnswer(queue=queue, paused=True, changed=changed))
+
+
+@router.post("/queues/{queue:path}/resume", **described(QueuePauseAnswer, body=bodies.REASON, optional=True))
+async def resume_queue(request: Request, queue: QueueName) -> Response:
+    """Resumes a paused queue.
+
+    Its items start again as its workers and its limits allow.
+    """
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).resume_queue(queue, actor=actor(request), reason=body.reason)
+    return answer_view(QueuePauseAnswer(queue=queue, paused=False, changed=changed))
 
 
 @router.put("/queues/{queue:path}/limits", **described(LimitAnswer, body=bodies.LIMITS))

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.views import StoredWorkflow, WorkflowInfo
+from tenax.model.views import StoredWorkflow, WorkflowInfo, WorkflowPauseAnswer
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
-from tenax.server.schema.parameters import Plain, refuse_unknown_parameters
+from tenax.server.schema.parameters import Plain, WorkflowName, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
-from tenax.server.services import engine
+from tenax.server.services import actor, engine
 
 router = APIRouter(
     prefix="/v1/workflows", tags=["workflows"], dependencies=[Depends(refuse_unknown_parameters)]
@@ -39,3 +39,25 @@ async def list_workflows(request: Request, name: Annotated[str | None, Plain] = 
     With `name`, lists all versions of this one.
     """
     return answer_view(await engine(request).workflows(name))
+
+
+@router.post("/{name:path}/pause", **described(WorkflowPauseAnswer, body=bodies.REASON, optional=True))
+async def pause(request: Request, name: WorkflowName) -> Response:
+    """Pauses a workflow.
+
+    Its executions are paused one after the other, and each new one begins paused.
+    """
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).pause_workflow(name, actor=actor(request), reason=body.reason)
+    return answer_view(WorkflowPauseAnswer(workflow=name, paused=True, changed=changed))
+
+
+@router.post("/{name:path}/resume", **described(WorkflowPauseAnswer, body=bodies.REASON, optional=True))
+async def resume(request: Request, name: WorkflowName) -> Response:
+    """Resumes a paused workflow.
+
+    The executions that were paused with it go on one after the other. Others stay as they are.
+    """
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).resume_workflow(name, actor=actor(request), reason=body.reason)
+    return answer_view(WorkflowPauseAnswer(workflow=name, paused=False, changed=changed))

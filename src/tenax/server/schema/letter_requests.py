@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.wire_types import PLAIN, Id, Name, Text
 from tenax.server.schema.body import Body, Misfit
 from tenax.server.schema.requests import PersonBody
@@ -29,11 +30,25 @@ class LetterSelection(PersonBody, frozen=True):
     until: Moment | None = None
 
 
-class Redrive(PersonBody, frozen=True):
-    """Starts the items of letters again."""
+LetterFilterText = Annotated[
+    str, Meta(max_length=MAX_LENGTH, description="a filter of dead letters, as text")
+]
 
-    ids: Ids
+
+class Redrive(PersonBody, frozen=True):
+    """Starts the items of letters again: of those of `ids`, or, by a bulk job, of those that fit `filter`."""
+
+    ids: Ids | None = None
     reason: Text | None = None
+    filter: LetterSelection | LetterFilterText | None = None
+    rate: (
+        Annotated[float, Meta(gt=0, description="How many letters the job redrives in a second.")] | None
+    ) = None
+    canary: Annotated[int, Meta(ge=1, description="How many letters the job redrives first.")] | None = None
+    max_failed: (
+        Annotated[float, Meta(ge=0, le=100, description="The percentage of the canary that may fail.")] | None
+    ) = None
+    preview: bool = False
 
 
 class Discard(PersonBody, frozen=True):
@@ -41,7 +56,17 @@ class Discard(PersonBody, frozen=True):
 
     note: Annotated[str, Meta(min_length=1, max_length=1000, pattern=PLAIN, description="Why.")]
     ids: Ids | None = None
-    filter: LetterSelection | None = None
+    filter: LetterSelection | LetterFilterText | None = None
+
+
+def _fit_redrive(sent: Redrive) -> Redrive:
+    if (sent.ids is None) == (sent.filter is None):
+        raise Misfit("either `ids` or `filter` is needed, and not both")
+    if sent.filter is None and (
+        sent.preview or (sent.rate, sent.canary, sent.max_failed) != (None, None, None)
+    ):
+        raise Misfit("`rate`, `canary`, `max_failed` and `preview` go with a `filter`")
+    return sent
 
 
 def _fit_discard(sent: Discard) -> Discard:
@@ -50,5 +75,5 @@ def _fit_discard(sent: Discard) -> Discard:
     return sent
 
 
-REDRIVE = Body(Redrive)
+REDRIVE = Body(Redrive, _fit_redrive)
 DISCARD = Body(Discard, _fit_discard)

@@ -24,6 +24,7 @@ ItemId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 AttemptNumber = Annotated[int, Path(ge=1, le=LARGEST_ATTEMPT)]
 StepName = Annotated[str, Path(max_length=200, pattern=_PLAIN)]
 WorkerName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
+WorkflowName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 QueueName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 FilterName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 Plain = Query(max_length=200, pattern=_PLAIN)

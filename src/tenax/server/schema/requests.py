@@ -108,23 +108,6 @@ class FilterWanted(PersonBody, frozen=True):
     filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
 
 
-class BulkWanted(PersonBody, frozen=True):
-    """A bulk job to make."""
-
-    action: Annotated[
-        str, Meta(max_length=100, description="cancel, fail, pause, reset, resolve, resume or retry")
-    ]
-    filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
-    reason: Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
-    rate: Annotated[float, Meta(gt=0, description="How many executions it acts on in a second.")] | None = (
-        None
-    )
-    canary: Annotated[int, Meta(ge=1, description="How many executions it acts on first.")] | None = None
-    max_failed: (
-        Annotated[float, Meta(ge=0, le=100, description="The percentage of the canary that may fail.")] | None
-    ) = None
-
-
 class Retry(Operation, frozen=True):
     """Runs again what waits or has failed. `new`: a finished execution runs again as a new one, with these inputs changed."""
 
@@ -218,7 +201,6 @@ RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 FILTER = Body(FilterWanted)
-BULK = Body(BulkWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """The body of a callback may be of any type. `tenax.model.attempt.callback` reads it."""

@@ -38,6 +38,9 @@ class ReadyWork:
     queue_running: int | None
     rate: float | None
     tokens: float | None
+    paused_by: str | None
+    """The person who paused the queue."""
+    paused_why: str | None
 
 
 async def ready_work_of(tx: Connection, execution_id: int) -> list[ReadyWork]:

@@ -22,7 +22,8 @@ async def list_queues(tx: Connection, alive_within: float) -> list[Queue]:
 
 def _queue(row: Mapping[str, Any]) -> Queue:
     idle = [IdleWorker(**worker) for worker in decode(row["idle"])]
-    return Queue(**{**row, "oldest_at": timestamp(row["oldest_at"]), "idle": idle})
+    times = {name: timestamp(row[name]) for name in ("oldest_at", "paused_at")}
+    return Queue(**{**row, **times, "idle": idle})
 
 
 class QueueState(NamedTuple):
@@ -44,6 +45,16 @@ async def limit_queue(
         await tx.execute(sql("unlimit_queue"), queue)
     else:
         await tx.execute(sql("limit_queue"), queue, concurrency, rate, burst)
+
+
+async def pause_queue(tx: Connection, queue: str, actor: str, reason: str | None) -> bool:
+    """Pauses a queue. Returns False if it is paused already."""
+    return await tx.fetchval(sql("pause_queue"), queue, actor, reason) is not None
+
+
+async def resume_queue(tx: Connection, queue: str) -> bool:
+    """Resumes a queue. Returns False if it was not paused."""
+    return await tx.fetchval(sql("resume_queue"), queue) is not None
 
 
 async def find_held_work(tx: Connection, execution_id: int) -> dict[str, HeldWork]:

@@ -8,13 +8,15 @@ from typing import Any
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.terms import Filter
 from tenax.model.filters.views import BulkCounts, BulkJob, BulkProblem, BulkSample
+from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
-from tenax.store.selection.conditions import limited_in_time, with_conditions
+from tenax.store.selection.conditions import letter_conditions, limited_in_time, with_conditions
 from tenax.store.statements import sql
 
-MAX_EXECUTIONS = 200_000  # executions of one job
+MAX_EXECUTIONS = 200_000  # executions or dead letters of one job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,12 @@ class NewJob:
     rate: float | None
     canary: int | None
     max_failed: float | None
+    step: str | None = None
+    result: Any = None
+    """The result that `complete` gives."""
+    has_result: bool = False
+    policy: Mapping[str, Any] | None = None
+    """The fields of the policy that `reschedule` gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,11 @@ class RunningJob:
     canary: int | None
     max_failed: float | None
     canary_state: str | None
+    step: str | None
+    result: str | None
+    """The result that `complete` gives, as JSON text."""
+    policy: str | None
+    """The fields of the policy that `reschedule` gives, as JSON text."""
     allowed: int
     """Actions that the rate allows now."""
 
@@ -50,34 +63,57 @@ class RunningJob:
 class BulkItem:
     n: int
     execution_id: int
+    letter_id: int | None
+    """The dead letter that is to be redriven."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanaryCounts:
-    """The first executions of a job: all that were acted on, those that have settled, and those that failed."""
+    """The first executions or dead letters of a job: all that were acted on, those that have settled, and those that failed."""
 
     acted: int
     settled: int
     failed: int
 
 
-async def insert_job(tx: Connection, job: NewJob, chosen: Filter) -> tuple[int, int]:
-    """Stores a job with the executions that its filter selects now. Returns its id and their number.
+async def insert_job(tx: Connection, job: NewJob, chosen: Filter) -> int:
+    """Stores a job with the executions that its filter selects now. Returns its id.
 
     Raises UsageError if there are too many, or if it takes too long.
     """
-    job_id: int = await tx.fetchval(
-        sql("insert_bulk_job"), job.action, job.filter, job.reason, job.actor, job.rate, job.canary, job.max_failed
-    )  # fmt: skip
+    job_id = await _insert(tx, job)
     statement, arguments = with_conditions(sql("freeze_executions"), chosen, job_id, MAX_EXECUTIONS)
+    await _freeze(tx, statement, arguments, "executions")
+    return job_id
+
+
+async def insert_letter_job(tx: Connection, job: NewJob, wanted: LetterFilter) -> int:
+    """Stores a job with the dead letters that its filter selects now, as `insert_job` does it with executions."""
+    job_id = await _insert(tx, job)
+    statement, arguments = with_conditions(
+        sql("freeze_letters"), wanted.conditions, job_id, MAX_EXECUTIONS, list(wanted.all_statuses),
+        conditions=letter_conditions(),
+    )  # fmt: skip
+    await _freeze(tx, statement, arguments, "dead letters")
+    return job_id
+
+
+async def _insert(tx: Connection, job: NewJob) -> int:
+    job_id: int = await tx.fetchval(
+        sql("insert_bulk_job"), job.action, job.filter, job.reason, job.actor, job.rate, job.canary, job.max_failed,
+        job.step, encode(job.result) if job.has_result else None, None if job.policy is None else encode(job.policy),
+    )  # fmt: skip
+    return job_id
+
+
+async def _freeze(tx: Connection, statement: str, arguments: Sequence[Any], what: str) -> None:
     async with limited_in_time(tx):
         total: int = await tx.fetchval(statement, *arguments)
     if total > MAX_EXECUTIONS:
         raise UsageError(
-            f"the filter selects more than {MAX_EXECUTIONS:,} executions, which is too much for one job",
+            f"the filter selects more than {MAX_EXECUTIONS:,} {what}, which is too much for one job",
             remedy="narrow it, for example by `since` and `until`, and make several jobs",
         )
-    return job_id, total
 
 
 async def get_job(tx: Connection, job_id: int, *, sample: int, problems: int) -> BulkJob | None:
@@ -128,10 +164,11 @@ async def find_matching(tx: Connection, ids: Sequence[int], chosen: Filter) -> s
         return {row["id"] for row in await tx.fetch(statement, *arguments)}
 
 
-async def mark_done(tx: Connection, job_id: int, n: int) -> bool:
-    """Marks an item as done. Returns False if the job was stopped, or the item is not pending any more: the caller must
+async def mark_done(tx: Connection, job_id: int, items: Sequence[int]) -> bool:
+    """Marks items as done. Returns False if the job was stopped, or if not all of them are still pending: the caller must
     not act then."""
-    return await tx.fetchval(sql("mark_bulk_item"), job_id, n) is not None
+    marked: int | None = await tx.fetchval(sql("mark_bulk_item"), job_id, items)
+    return marked == len(items)
 
 
 async def close_items(tx: Connection, job_id: int, state: str, notes: Mapping[int, str]) -> None:
@@ -145,6 +182,11 @@ async def look_at_canary(tx: Connection, job_id: int, canary: int, failures: Seq
     return CanaryCounts(**await tx.fetchrow(sql("look_at_canary"), job_id, canary, patterns))
 
 
+async def look_at_letters_canary(tx: Connection, job_id: int, canary: int) -> CanaryCounts:
+    """Counts how the canary of a job that redrives dead letters stands."""
+    return CanaryCounts(**await tx.fetchrow(sql("look_at_letters_canary"), job_id, canary))
+
+
 async def forget_previews(tx: Connection, seconds: float) -> None:
     await tx.execute(sql("forget_previews"), seconds)
 
@@ -156,6 +198,9 @@ def _sample(row: Mapping[str, Any]) -> BulkSample:
         status=row["status"],
         class_=row["class"],
         reason=row["reason"],
+        letter=row["letter"],
+        step=row["step"],
+        item=row["item"],
     )
 
 
@@ -172,6 +217,9 @@ def _job(row: Mapping[str, Any], sample: list[BulkSample], problems: list[BulkPr
         rate=row["rate"],
         canary=row["canary"],
         max_failed=row["max_failed"],
+        step=row["step"],
+        result=decode(row["result"]),
+        policy=decode(row["policy"]),
         canary_state=row["canary_state"],
         total=row["total"],
         counts=BulkCounts(

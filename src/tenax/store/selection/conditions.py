@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import asyncpg
 
 from tenax.errors import UsageError
-from tenax.model.filters.fields import NO_PARENT
+from tenax.model.filters.fields import NO_PARENT, OF_EXECUTION
 from tenax.model.filters.terms import Ago, Filter, Match, Saved, Time, Words
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -46,11 +46,35 @@ def _conditions() -> Mapping[str, str]:
     return {name: _COMMENT.sub("", text).strip() for name, text in found.items()}
 
 
-def with_conditions(statement: str, chosen: Filter, *first: Any) -> tuple[str, list[Any]]:
+@cache
+def letter_conditions() -> Mapping[str, str]:
+    """Returns the SQL condition of each field of dead letters. Fields that letters do not have themselves are those of
+    their executions."""
+    own = {
+        "workflow": sql("letter_workflow"),
+        "step": sql("letter_step"),
+        "class": sql("letter_class"),
+        "reason": sql("letter_reason"),
+        "fingerprint": sql("letter_fingerprint"),
+        "execution": sql("letter_execution"),
+        "since": sql("letter_since"),
+        "until": sql("letter_until"),
+        "text": sql("letter_text"),
+    }
+    of_execution = sql("letter_of_execution")
+    others = {name: of_execution.replace(":condition", _conditions()[name]) for name in OF_EXECUTION}
+    return {**{name: text.strip() for name, text in own.items()}, **others}
+
+
+def with_conditions(
+    statement: str, chosen: Filter, *first: Any, conditions: Mapping[str, str] | None = None
+) -> tuple[str, list[Any]]:
     """Returns a statement with the conditions of a filter in the place of `:conditions`, and all its arguments.
 
-    `first` are the arguments of the statement itself. Saved filters must be expanded, and times anchored.
+    `first` are the arguments of the statement itself. Saved filters must be expanded, and times anchored. `conditions`
+    are those of the fields, if the filter is not one of executions.
     """
+    known = _conditions() if conditions is None else conditions
     arguments = list(first)
     parts: list[str] = []
     for term in chosen.terms:
@@ -67,7 +91,7 @@ def with_conditions(statement: str, chosen: Filter, *first: Any) -> tuple[str, l
                 numbers[found[1]] = f"${len(arguments)}"
             return numbers[found[1]]
 
-        condition = _VALUE.sub(number, _conditions()[name])
+        condition = _VALUE.sub(number, known[name])
         parts.append(f"({condition}) is not true" if negated else f"({condition})")
     text = statement.replace(":order", _order(chosen))
     return text.replace(":conditions", "\n   and ".join(parts) or "true"), arguments

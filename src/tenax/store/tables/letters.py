@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tenax.model.events import timestamp
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.json_text import decode
-from tenax.model.letters.filter import LetterFilter
 from tenax.model.letters.letter import LetterPlace
 from tenax.model.letters.views import DeadLetter
 from tenax.store.connect import Connection
+from tenax.store.selection.conditions import anchor, letter_conditions, limited_in_time, with_conditions
 from tenax.store.statements import sql
 
 _TIMES = ("first_at", "last_at", "changed_at")
@@ -57,13 +58,13 @@ async def list_letters(
     tx: Connection, wanted: LetterFilter, *, before: int | None, limit: int
 ) -> list[DeadLetter]:
     """Lists dead letters, the newest failure first. `before` is the last letter of the previous page."""
-    rows = await tx.fetch(sql("list_letters"), *_arguments(wanted), before, limit)
+    rows = await _select(tx, sql("list_letters"), wanted, before, limit)
     return [_letter(row) for row in rows]
 
 
 async def group_letters(tx: Connection, wanted: LetterFilter, limit: int) -> list[StoredGroup]:
     """Sums dead letters by their fingerprint, the largest group first."""
-    rows = await tx.fetch(sql("group_letters"), *_arguments(wanted), limit)
+    rows = await _select(tx, sql("group_letters"), wanted, limit)
     names = {"class": "failure_class"}
     return [StoredGroup(**{names.get(name, name): value for name, value in row.items()}) for row in rows]
 
@@ -95,8 +96,8 @@ async def get_letters(tx: Connection, ids: Sequence[int]) -> dict[int, StoredLet
 
 
 async def find_open_letters(tx: Connection, wanted: LetterFilter, limit: int) -> list[tuple[int, int]]:
-    """Finds open dead letters, the oldest first, with their executions."""
-    rows = await tx.fetch(sql("find_open_letters"), *_arguments(wanted), limit)
+    """Finds dead letters, the oldest first, with their executions."""
+    rows = await _select(tx, sql("find_open_letters"), wanted, limit)
     return [(row["item_id"], row["execution_id"]) for row in rows]
 
 
@@ -111,11 +112,15 @@ async def discard_letters(
     ]
 
 
-def _arguments(wanted: LetterFilter) -> tuple[Any, ...]:
-    return (
-        list(wanted.statuses), wanted.execution_id, wanted.workflow, wanted.step, wanted.failure_class, wanted.reason, wanted.fingerprint,
-        wanted.since, wanted.until,
-    )  # fmt: skip
+async def _select(tx: Connection, text: str, wanted: LetterFilter, *more: Any) -> list[Any]:
+    """Runs a statement over the letters that a filter selects. The statuses are its first argument."""
+    chosen = await anchor(tx, wanted.conditions)
+    statement, arguments = with_conditions(
+        text, chosen, list(wanted.all_statuses), *more, conditions=letter_conditions()
+    )
+    async with limited_in_time(tx):
+        rows: list[Any] = await tx.fetch(statement, *arguments)
+    return rows
 
 
 def _letter(row: Any) -> DeadLetter:

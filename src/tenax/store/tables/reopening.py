@@ -3,7 +3,7 @@ act on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,9 +36,10 @@ async def find_line(tx: Connection, execution_id: int) -> list[int]:
 
 
 async def lock_operated_items(
-    tx: Connection, execution_id: int, step: str | None, item: int | None
+    tx: Connection, execution_id: int, step: str | None, numbers: Collection[int] = ()
 ) -> list[OperatedItem]:
-    rows = await tx.fetch(sql("lock_operated_items"), execution_id, step, item)
+    """Locks the live items of an execution, of a step of it, or those with these numbers."""
+    rows = await tx.fetch(sql("lock_operated_items"), execution_id, step, list(numbers) or None)
     return [OperatedItem(*row) for row in rows]
 
 

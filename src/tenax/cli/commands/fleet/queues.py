@@ -1,4 +1,4 @@
-"""Lists queues with their work, workers and limits, and sets limits."""
+"""Lists queues with their work, workers and limits, sets limits, and pauses queues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tenax.model.source.findings import nearest, shorten, suggest
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-queues = App(name="queues", help="List queues, or limit one.")
+queues = App(name="queues", help="List queues, limit, pause or resume one.")
 
 Queue = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ def list_(
     """List the queues that have work, workers or limits."""
     if words:
         raise UsageError(
-            f"unknown command `queues {shorten(words[0])}`{suggest(words[0], ('limit',))}",
+            f"unknown command `queues {shorten(words[0])}`{suggest(words[0], ('limit', 'pause', 'resume'))}",
             remedy=f"limit a queue: {where.command('queues', 'limit', words[0], '--concurrency', 'N')}",
         )
     found = run_async(_listed(where))
@@ -112,6 +112,47 @@ def limit(
         print_json(limited)
     else:
         say("\n  ".join([f"queue {name}: {_limits_words(limited)}", *_unknown(name, known)]))
+
+
+QueueName = Annotated[str, Parameter(name="NAME", help="The name of a queue.")]
+Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]
+
+
+@queues.command
+def pause(
+    name: QueueName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
+    """Pause a queue. None of its items starts until it is resumed. Running attempts may finish."""
+    changed, known = run_async(_paused(where, name, reason, paused=True))
+    if json:
+        print_json({"queue": name, "paused": True, "changed": changed})
+        return
+    words = "is paused" if changed else "was paused already"
+    go_on = f"let it go on: {where.command('queues', 'resume', name)}"
+    say("\n  ".join([f"queue {name} {words}", *_unknown(name, known), go_on]))
+
+
+@queues.command
+def resume(
+    name: QueueName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
+    """Resume a paused queue."""
+    changed, known = run_async(_paused(where, name, reason, paused=False))
+    if json:
+        print_json({"queue": name, "paused": False, "changed": changed})
+    else:
+        words = "goes on" if changed else "was not paused"
+        say("\n  ".join([f"queue {name} {words}", *_unknown(name, known)]))
+
+
+async def _paused(
+    where: TargetFlags, name: str, reason: str | None, *, paused: bool
+) -> tuple[bool, list[str]]:
+    """Pauses or resumes a queue. Returns whether that changed something, and the queues that were known before."""
+    async with open_backend(where.settings()) as backend:
+        known = [one["queue"] for one in await backend.queues()]
+        verb = backend.pause_queue if paused else backend.resume_queue
+        return await verb(name, reason=reason), known
 
 
 class _LimitChange:
@@ -214,12 +255,22 @@ def _is_unserved(one: Queue) -> bool:
 def _unserved(found: Sequence[Queue], where: TargetFlags) -> Sequence[RenderableType]:
     from rich.text import Text
 
-    lines = [_idle(one, where) for one in found if _is_unserved(one) and one["idle"]]
+    lines = [_pause_words(one, where) for one in found if one["paused_by"]]
+    lines += [_idle(one, where) for one in found if _is_unserved(one) and one["idle"]]
     names = [one["queue"] for one in found if _is_unserved(one) and not one["idle"]]
     if names:
         start = worker_command(where, *(part for name in names for part in ("--queue", name)))
         lines.append(f"no live worker serves {', '.join(names)}; start one: {start}")
     return [Text(line, style="yellow") for line in lines]
+
+
+def _pause_words(one: Queue, where: TargetFlags) -> str:
+    why = f": {one_line(one['paused_why'])}" if one["paused_why"] else ""
+    go_on = where.command("queues", "resume", one["queue"])
+    since = to_the_second(one["paused_at"])
+    return (
+        f"{one['queue']} is paused by {one_line(one['paused_by'])} since {since}{why}; let it go on: {go_on}"
+    )
 
 
 def _idle(one: Queue, where: TargetFlags) -> str:

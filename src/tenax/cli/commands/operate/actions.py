@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import no_worker_warning, run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Inputs, Json, TargetFlags
-from tenax.cli.input.inputs import json_or_text, parse_inputs, parse_json
+from tenax.cli.input.inputs import parse_inputs, parse_policy, parse_result
 from tenax.cli.output import print_json, say
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import UsageError
@@ -115,7 +115,7 @@ def complete(
     """
     given = result is not None
     asked = ActionRequest(
-        "complete", step, item, reason, None if result is None else json_or_text(result), has_result=given
+        "complete", step, item, reason, None if result is None else parse_result(result), has_result=given
     )
     _act(asked, execution_id, json=json, where=where)
 
@@ -148,12 +148,7 @@ def reschedule(
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Give waiting retries another policy, and compute anew when they are due."""
-    changes = None if policy is None else parse_json(policy, "--policy")
-    if changes is not None and not isinstance(changes, dict):
-        raise UsageError(
-            "--policy: expected a JSON object with the fields that change",
-            remedy='such as --policy \'{"initial_delay": "10s"}\'',
-        )
+    changes = None if policy is None else parse_policy(policy)
     asked = ActionRequest("reschedule", step, item, reason, policy=changes)
     _act(asked, execution_id, json=json, where=where)
 

@@ -1,8 +1,8 @@
-"""Acts on all executions that a filter selects, and looks after such bulk jobs."""
+"""Acts on all executions or dead letters that a filter selects, and looks after such bulk jobs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from cyclopts import App, Group, Parameter
@@ -10,8 +10,9 @@ from cyclopts import App, Group, Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import BulkWish, run_async
 from tenax.cli.flags import DEFAULT_TARGET, FilterText, Json, TargetFlags
-from tenax.cli.input.filters import check_filter
-from tenax.cli.input.rates import parse_rate
+from tenax.cli.input.filters import check_filter, check_letter_filter
+from tenax.cli.input.inputs import parse_policy, parse_result
+from tenax.cli.input.pace import NO_PACE, PaceFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
@@ -26,57 +27,76 @@ _WISH = Group("New jobs", sort_key=80)
 @Parameter(name="*", group=_WISH)
 @dataclass(frozen=True, slots=True)
 class WishFlags:
-    """Selects the executions of a new job, and its pace."""
+    """Selects the executions of a new job, and says what the action needs."""
 
     filter: FilterText = ""
-    preview: Annotated[bool, Parameter(help="Show what the job would act on, and do not start it.")] = False
-    rate: Annotated[
-        str | None, Parameter(help="How many executions it acts on in a time, such as 10/s or 600/m.")
+    step: Annotated[str | None, Parameter(help="Act on this step of each execution.")] = None
+    result: Annotated[
+        str | None, Parameter(help="The result that `complete` gives: JSON if it parses, else text.")
     ] = None
-    canary: Annotated[
-        int | None,
-        Parameter(help="Act on so many first, and on the others once these have ended without failing."),
+    policy: Annotated[
+        str | None, Parameter(help="The fields of the policy that `reschedule` changes, as JSON.")
     ] = None
-    max_failed: Annotated[float | None, Parameter(help="The percentage of the canary that may fail. [0]")] = (
-        None
-    )
 
-    def wish(self, action: str, reason: str | None) -> BulkWish:
-        check_filter(self.filter)
+    def wish(self, action: str, reason: str | None, pace: PaceFlags) -> BulkWish:
+        if action == "redrive":
+            check_letter_filter(self.filter)
+        else:
+            check_filter(self.filter)
         if not self.filter.strip():
             raise UsageError(
                 "a bulk action needs a filter",
-                remedy=f"tenax bulk {action} --filter 'status=failed workflow=NAME since=1d' --reason WHY",
+                remedy=f"tenax bulk {action} --filter '{_EXAMPLES.get(action, _EXAMPLE)}' --reason WHY",
             )
-        if reason is None or not reason.strip():
-            raise UsageError(
-                "a bulk action needs a reason, which is recorded", remedy="give one: --reason WHY"
-            )
-        rate = None if self.rate is None else parse_rate("--rate", self.rate)
-        return BulkWish(action, self.filter, reason, rate, self.canary, self.max_failed)
+        return replace(
+            new_job(action, self.filter, reason, pace),
+            step=self.step,
+            result=None if self.result is None else parse_result(self.result),
+            has_result=self.result is not None,
+            policy=None if self.policy is None else parse_policy(self.policy),
+        )
 
 
+_EXAMPLE = "status=failed workflow=NAME since=1d"
+_EXAMPLES = {
+    "redrive": "workflow=NAME since=1d",
+    "pause": "workflow=NAME",
+    "resume": "status=paused workflow=NAME",
+}
 NO_WISH = WishFlags()
+
+
+def new_job(action: str, text: str, reason: str | None, pace: PaceFlags) -> BulkWish:
+    if reason is None or not reason.strip():
+        raise UsageError("a bulk action needs a reason, which is recorded", remedy="give one: --reason WHY")
+    return BulkWish(action, text, reason, pace.per_second, pace.canary, pace.max_failed)
 
 
 @bulk.default
 def act(
     action: Annotated[
-        str, Parameter(name="ACTION", help="What to do to each execution: cancel, pause, resume or retry.")
+        str,
+        Parameter(
+            name="ACTION",
+            help="What to do to each execution: cancel, complete, fail, pause, reschedule, reset, resolve, resume or "
+            "retry; or to each dead letter: redrive.",
+        ),
     ],
     /,
     *,
     wish: WishFlags = NO_WISH,
+    pace: PaceFlags = NO_PACE,
     reason: Why = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Act on all executions that a filter selects. The servers do it in the background."""
-    _begin(action, wish, reason, where, json=json)
+    begin(wish.wish(action, reason, pace), where, preview=pace.preview, json=json)
 
 
-def _begin(action: str, wish: WishFlags, reason: str | None, where: TargetFlags, *, json: bool) -> None:
-    job = run_async(_created(where, wish.wish(action, reason), start=not wish.preview))
+def begin(wish: BulkWish, where: TargetFlags, *, preview: bool, json: bool) -> None:
+    """Makes a job, starts it if it is not only a preview, and says so."""
+    job = run_async(_created(where, wish, start=not preview))
     if json:
         print_json(job)
         return
@@ -154,15 +174,16 @@ def resume(
     /,
     *,
     wish: WishFlags = NO_WISH,
+    pace: PaceFlags = NO_PACE,
     reason: Why = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Continue a stopped bulk job, even if its canary failed. With --filter, resume all executions that it selects."""
     if job_id is None:
-        _begin("resume", wish, reason, where, json=json)
+        begin(wish.wish("resume", reason, pace), where, preview=pace.preview, json=json)
         return
-    if wish != NO_WISH:
+    if wish != NO_WISH or pace != NO_PACE:
         raise UsageError(
             "the number of a job and the flags of a new job exclude each other",
             remedy="tenax bulk resume ID, or tenax bulk resume --filter FILTER --reason WHY",

@@ -9,12 +9,14 @@ from cyclopts import App, Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import LETTER, check_id, run_async
+from tenax.cli.commands.operate.bulk import begin, new_job
 from tenax.cli.commands.operate.letter_selection import DEFAULT_SELECTION, SelectionFlags
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
+from tenax.cli.input.pace import NO_PACE, PaceFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.letter import LetterStatus
 
 dead_letters = App(name="dead-letters", help="Look at work that has failed for good, redrive or discard it.")
@@ -116,14 +118,33 @@ async def _shown(where: TargetFlags, letter: int) -> dict[str, Any]:
 
 @dead_letters.command
 def redrive(
-    letters: Annotated[tuple[int, ...], Parameter(name="LETTER", help="The numbers of dead letters.")],
+    letters: Annotated[tuple[int, ...], Parameter(name="LETTER", help="The numbers of dead letters.")] = (),
     /,
     *,
-    reason: Annotated[str | None, Parameter(help="The reason, which is recorded.")] = None,
+    reason: Annotated[
+        str | None, Parameter(help="The reason, which is recorded. Required with flags that select letters.")
+    ] = None,
+    selection: SelectionFlags = DEFAULT_SELECTION,
+    pace: PaceFlags = NO_PACE,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Start the items of dead letters again: all of them, or none if one cannot be started."""
+    """Start the items of dead letters again.
+
+    Letters that are named are started all, or none if one cannot be started. For the open letters that flags select, the
+    servers carry out a bulk job, with a rate and a canary.
+    """
+    if selection != DEFAULT_SELECTION:
+        if letters:
+            raise UsageError("numbers of letters and flags that select letters exclude each other")
+        wanted = selection.filter("open")
+        begin(new_job("redrive", str(wanted.whole), reason, pace), where, preview=pace.preview, json=json)
+        return
+    if pace != NO_PACE:
+        raise UsageError(
+            "--rate, --canary, --max-failed and --preview go with flags that select letters",
+            remedy="tenax dead-letters redrive --fingerprint GROUP --canary 10 --reason WHY",
+        )
     _check_named(letters)
     done = run_async(_redriven(where, letters, reason))
     if json:

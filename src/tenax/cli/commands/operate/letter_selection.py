@@ -9,7 +9,8 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import check_id
 from tenax.cli.input.since import parse_since
-from tenax.model.letters.filter import LetterFilter
+from tenax.model.filters.letters import LetterFilter
+from tenax.model.filters.parse import parse_letter_filter
 from tenax.model.letters.letter import LetterStatus
 
 
@@ -40,6 +41,11 @@ class SelectionFlags:
         str | None, Parameter(help="Only items that failed before then: a duration or a time, as above.")
     ] = None
 
+    text: Annotated[
+        str,
+        Parameter(name="--filter", help="A filter of dead letters, such as 'workflow=sync-* text=refused'."),
+    ] = ""
+
     def filter(self, *statuses: LetterStatus) -> LetterFilter:
         """Returns the filter of these flags, for letters with one of these statuses."""
         if self.execution is not None:
@@ -54,6 +60,7 @@ class SelectionFlags:
             fingerprint=self.fingerprint,
             since=parse_since(self.since),
             until=parse_since(self.until, flag="--until"),
+            terms=parse_letter_filter(self.text),
         )
 
 

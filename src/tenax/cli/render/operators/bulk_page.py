@@ -35,6 +35,14 @@ _SAMPLE = (
     Column("class", rank=1, least=8),
     Column("reason", rank=3, least=10),
 )
+_LETTERS = (
+    Column("letter", right=True),
+    Column("execution", right=True, rank=3),
+    Column("workflow", rank=1, least=12),
+    Column("item", rank=4),
+    Column("class", rank=2, least=8),
+    Column("reason", rank=5, least=10),
+)
 _PROBLEMS = (Column("id", right=True), Column("became"), Column("why", rank=1, least=20, wrapped=True))
 
 
@@ -74,10 +82,14 @@ def render_job(job: Job, where: TargetFlags) -> RenderableType:
     )
     parts: list[RenderableType] = [head, *(Text(f"  {line}") for line in _facts(job))]
     if job["problems"]:
-        rows = [(str(one["id"]), one["state"], one_line(one["note"] or "")) for one in job["problems"]]
+        rows = [
+            (str(one["letter"] or one["id"]), one["state"], one_line(one["note"] or ""))
+            for one in job["problems"]
+        ]
         parts += ["", Text("not acted on:", style="bold"), RankedTable(_PROBLEMS, rows)]
     if job["state"] == "preview" and job["sample"]:
-        parts += ["", Text(f"the first of {job['total']:,}:", style="bold"), _sample(job["sample"])]
+        sample = _letters if job["action"] == "redrive" else _sample
+        parts += ["", Text(f"the first of {job['total']:,}:", style="bold"), sample(job["sample"])]
     parts += [Text(printable(line), style="yellow") for line in _next_steps(job, where)]
     return Group(*parts)
 
@@ -96,14 +108,39 @@ def _sample(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     return RankedTable(_SAMPLE, rows)
 
 
+def _letters(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    rows = [
+        (
+            str(one["letter"]),
+            str(one["id"]),
+            one_line(one["workflow"]),
+            one_line(one["step"] or "" if one["item"] is None else f"{one['step']} item {one['item']}"),
+            one_line(one["class"] or ""),
+            one_line(one["reason"] or ""),
+        )
+        for one in found
+    ]
+    return RankedTable(_LETTERS, rows)
+
+
+def _things(job: Job) -> str:
+    return "dead letter" if job["action"] == "redrive" else "execution"
+
+
 def _what(job: Job) -> str:
-    return f"{job['action']} {job['total']:,} execution{'s' if job['total'] != 1 else ''}"
+    return f"{job['action']} {job['total']:,} {_things(job)}{'s' if job['total'] != 1 else ''}"
 
 
 def _facts(job: Job) -> Iterator[str]:
     """Yields the lines that describe a job."""
     counts = job["counts"]
     yield f"filter: {one_line(job['filter'], 1000)}"
+    if job["step"] is not None:
+        yield f"step: {one_line(job['step'])}"
+    if job["action"] == "complete":
+        yield f"result: {one_line(job['result'], 1000)}"
+    if job["policy"] is not None:
+        yield f"policy: {one_line(job['policy'], 1000)}"
     yield f"reason: {one_line(job['reason'], 1000)}"
     yield f"made by {one_line(job['actor'])} at {to_the_second(job['created_at'])}"
     if job["started_at"]:
@@ -135,7 +172,7 @@ def _next_steps(job: Job, where: TargetFlags) -> Iterator[str]:
         case "preview" if job["total"]:
             yield f"start it: {where.command('bulk', 'start', job['id'])}"
         case "preview":
-            yield "the filter selects no execution: there is nothing to start"
+            yield f"the filter selects no {_things(job)}: there is nothing to start"
         case "running":
             yield f"stop it: {where.command('bulk', 'stop', job['id'])}"
         case "stopped":

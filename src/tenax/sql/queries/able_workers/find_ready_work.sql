@@ -11,7 +11,7 @@ with ready as (
      order by i.execution_id, i.step, i.queue, i.runtime, i.labels, (i.limits).action, (i.limits).action_most, i.standing = 'blocked' desc, i.available_at
      limit 1000
 ), used as (
-    select l.queue, l.concurrency, l.rate,
+    select l.queue, l.concurrency, l.rate, l.paused_by, l.paused_why,
            case when l.concurrency is not null
                 then (select count(*) from tenax.item i where i.queue = l.queue and i.state = 'leased') end as running,
            least(l.burst, l.tokens + l.rate * greatest(0, extract(epoch from tenax.now() - l.refilled_at))) as tokens
@@ -27,7 +27,8 @@ select r.*,
             then (select count(*) from tenax.item i where (i.limits).key = r.key and i.standing = 'running') end as key_running,
        array(select distinct i.execution_id from tenax.item i
               where (i.limits).key = r.key and i.standing = 'running' order by 1 limit 5) as key_held_by,
-       u.concurrency as queue_most, u.running as queue_running, u.rate, u.tokens
+       u.concurrency as queue_most, u.running as queue_running, u.rate, u.tokens,
+       u.paused_by, u.paused_why
   from ready r
   left join used u using (queue)
  order by r.execution_id, r.since

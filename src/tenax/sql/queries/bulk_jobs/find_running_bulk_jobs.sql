@@ -1,6 +1,7 @@
 -- Returns the running jobs with the number of actions that their rate allows now: those since the last one, at most
 -- those of a second, and at most $1.
-select j.id, j.action, j.filter, j.reason, j.started_by, j.canary, j.max_failed, j.canary_state,
+select j.id, j.action, j.filter, j.reason, j.started_by, j.canary, j.max_failed, j.canary_state, j.step,
+       j.result, j.policy,
        case when j.rate is null then $1::integer
             when j.due_at > tenax.now() then 0
             else least($1, 1 + floor(extract(epoch from tenax.now() - greatest(coalesce(j.due_at, tenax.now()),

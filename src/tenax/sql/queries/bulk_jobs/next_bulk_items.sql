@@ -1,4 +1,4 @@
-select n, execution_id
+select n, execution_id, letter_id
   from tenax.bulk_item
  where job_id = $1 and state = 'pending'
  order by n

@@ -20,7 +20,8 @@ with work as (
 )
 select queue, coalesce(w.ready, 0)::integer as ready, coalesce(w.waiting, 0)::integer as waiting,
        coalesce(w.running, 0)::integer as running, coalesce(w.blocked, 0)::integer as blocked, w.oldest_at,
-       coalesce(s.workers, 0)::integer as workers, coalesce(s.idle, '[]') as idle, l.concurrency, l.rate, l.burst
+       coalesce(s.workers, 0)::integer as workers, coalesce(s.idle, '[]') as idle, l.concurrency, l.rate, l.burst,
+       l.paused_by, l.paused_why, l.paused_at
   from work w
   full join served s using (queue)
   full join tenax.queue_limit l using (queue)

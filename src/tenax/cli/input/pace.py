@@ -1,0 +1,40 @@
+"""Defines the flags of the pace of a bulk job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from tenax.cli.input.rates import parse_rate
+
+_PACE = Group("New jobs", sort_key=80)
+
+
+@Parameter(name="*", group=_PACE)
+@dataclass(frozen=True, slots=True)
+class PaceFlags:
+    """Says how fast a new job is, and what it does first."""
+
+    preview: Annotated[
+        bool, Parameter(help="Show what the job would act on, and do not start it.", negative=())
+    ] = False
+    rate: Annotated[str | None, Parameter(help="How many it acts on in a time, such as 10/s or 600/m.")] = (
+        None
+    )
+    canary: Annotated[
+        int | None,
+        Parameter(help="Act on so many first, and on the others once these have ended without failing."),
+    ] = None
+    max_failed: Annotated[float | None, Parameter(help="The percentage of the canary that may fail. [0]")] = (
+        None
+    )
+
+    @property
+    def per_second(self) -> float | None:
+        return None if self.rate is None else parse_rate("--rate", self.rate)
+
+
+NO_PACE = PaceFlags()
+"""No flag was given."""

@@ -1,0 +1,1 @@
+(l.class = any(:exact::text[]) or l.class like any(:patterns::text[]))

@@ -1,0 +1,1 @@
+l.execution_id = any(:ids::bigint[])

@@ -1,0 +1,1 @@
+l.fingerprint = any(:exact::text[])

@@ -1,0 +1,1 @@
+exists (select from tenax.execution e where e.id = l.execution_id and (:condition))

@@ -1,0 +1,1 @@
+(l.reason = any(:exact::text[]) or l.reason like any(:patterns::text[]))

@@ -1,0 +1,1 @@
+l.last_at >= :moment::timestamptz

@@ -1,0 +1,1 @@
+(l.step = any(:exact::text[]) or l.step like any(:patterns::text[]))

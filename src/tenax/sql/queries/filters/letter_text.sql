@@ -1,0 +1,1 @@
+l.message ilike any(:contained::text[])

@@ -1,0 +1,1 @@
+(l.workflow = any(:exact::text[]) or l.workflow like any(:patterns::text[]))

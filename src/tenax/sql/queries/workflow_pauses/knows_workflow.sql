@@ -1,0 +1,1 @@
+select exists (select from tenax.workflow where name = $1::text)

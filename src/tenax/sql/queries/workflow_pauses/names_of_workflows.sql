@@ -1,0 +1,1 @@
+select distinct name from tenax.workflow order by name limit 1000
