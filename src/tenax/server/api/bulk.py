@@ -28,8 +28,8 @@ router = APIRouter(prefix="/v1/bulk", tags=["bulk"], dependencies=[Depends(refus
 async def create(request: Request) -> Response:
     """Makes a bulk job as a preview.
 
-    It stores which executions the filter selects now, and counts them. Nothing is done until it is started. `step`,
-    `result` and `policy` are as in the action on one execution. The filter of `redrive` selects dead letters.
+    It stores and counts what the filter selects now (dead letters for `redrive`, otherwise executions), and nothing is
+    done until it is started. `step`, `result` and `policy` are as in the action on one execution.
     """
     body = await read_body(request, BULK)
     has_result = body.result is not UNSET

@@ -109,8 +109,8 @@ async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=L
 async def redrive(request: Request) -> Response:
     """Starts the items of dead letters again.
 
-    Of the letters named by `ids` it starts all, or none if one cannot be started. For the letters that fit `filter` it
-    starts a bulk job, whose number is `bulk`, with a `rate` and a `canary`. With `preview` the job waits to be started.
+    Of the letters named by `ids` it starts all, or none if one cannot be started. For those that fit `filter` it makes a
+    bulk job with a `rate` and a `canary`, whose number is `bulk`, and starts it unless a `preview` is wanted.
     """
     body = await read_body(request, bodies.REDRIVE)
     who = actor(request)
