@@ -402,3 +402,14 @@ async def test_history_stays_lawful(hand):
         await finish(hand)
     verified = await hand.engine.verify()
     assert verified.violations == []
+
+
+async def test_only_the_newest_previews_of_an_actor_are_kept(hand, monkeypatch):
+    monkeypatch.setattr(runner_module, "MAX_PREVIEWS", 2)
+    await hand.submit(FLAKY)
+    begun = await started(hand, "pause", "workflow=flaky", rate=0.001)
+    await work(hand)
+    own = [(await job_of(hand, "pause", "workflow=flaky")).id for _ in range(4)]
+    other = (await job_of(hand, "pause", "workflow=flaky", actor="eve")).id
+    await work(hand)
+    assert [one.id for one in await hand.engine.bulk.list()] == [other, *own[:1:-1], begun]
