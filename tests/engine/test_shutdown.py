@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from support.hand import one_postgres
@@ -27,17 +26,13 @@ async def test_the_last_answers_have_the_reader_processes(hand):
     checked: list[Any] = []
 
     async def answer() -> None:
-        await settled(lambda: all(loop.done() for loop in engine._loops))
+        while not all(loop.done() for loop in engine._loops):  # noqa: ASYNC110 -- no event tells of it
+            await asyncio.sleep(0)
         checked.append(await reading.check(workflow, {"x": "cd"}))
 
     async with engine.running():
         engine.dispatcher._background.start(answer())
     assert checked == [{"x": "cd"}]
-
-
-async def settled(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        await asyncio.sleep(0)
 
 
 async def test_an_answer_that_hangs_does_not_keep_the_server(hand, monkeypatch):
