@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import pytest
 
@@ -90,6 +91,20 @@ async def test_a_full_batch_goes_beside_the_one_under_way_and_what_is_less_waits
         assert works.begun == [[1], [2, 3, 4], [5, 6, 7]]
         works.end(0, 2)
         await settled()
+
+
+async def test_a_batch_is_not_the_work_of_its_first_caller():
+    caller = ContextVar("caller", default="nobody")
+    seen: list[str] = []
+
+    async def run(questions: list[int]) -> list[int]:
+        seen.append(caller.get())
+        return questions
+
+    group = GroupCommit[int, int](run)
+    caller.set("first")
+    assert await group([1]) == [1]
+    assert seen == ["nobody"]
 
 
 async def test_nothing_is_left_behind_when_both_end_together():

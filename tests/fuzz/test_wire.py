@@ -9,12 +9,13 @@ from uuid import uuid4
 
 import orjson
 import pytest
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 from support.strategies.hostile_strategies import (
     JSON_PIECES,
     ODD_VALUES,
     THROUGH_A_SERVER,
+    assert_sound,
     broken_texts,
     fuzzed,
     mutated,
@@ -139,17 +140,6 @@ def test_a_body_is_read_or_refused_in_a_few_words(given_body):
     except InvalidRequest as refused:
         said = orjson.dumps(refused.problem())
     assert len(said) < 20_000 + 20 * len(body)
-
-
-def assert_sound(answer: Any) -> None:
-    """A status below 500, and a problem where it is an error."""
-    note(f"{answer.status_code} {answer.text[:300]}")
-    assert answer.status_code < 500
-    if answer.status_code >= 400:
-        assert answer.headers["content-type"] == "application/problem+json"
-        problem = answer.json()
-        assert problem["status"] == answer.status_code
-        assert problem["title"]
 
 
 @given(

@@ -37,6 +37,16 @@ async def test_urgent_work_that_goes_on_holds_no_slice_back_for_long():
     assert said == ["slice", "slice"]
 
 
+async def test_the_oldest_long_work_is_not_delayed_by_urgent_work_without_end(monkeypatch):
+    """Each slice may be delayed for a minute here, so only the age of the work lets it go on."""
+    monkeypatch.setattr(time_slices, "LONGEST_WAIT", 60.0)
+    said: list[str] = []
+    with urgent():
+        async with asyncio.timeout(20):
+            await slices(said)
+    assert said == ["slice", "slice"]
+
+
 async def test_a_first_slice_is_short_where_others_wait(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(time_slices, "perf_counter", lambda: 0.0)
     alone = TimeSlice()

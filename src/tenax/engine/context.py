@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -15,6 +14,7 @@ from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.engine.caches.named_plans import NamedPlans
 from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.definitions.reading import Reading
+from tenax.engine.definitions.sender_turns import SenderTurns
 from tenax.engine.measures import Measures
 from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
@@ -33,8 +33,9 @@ from tenax.store.transaction import session, snapshot, transaction
 
 PLAN_CACHES = 3
 """Number of caches that share `plan_memory`: plans by id, plans by name, and definitions by their source."""
-VIEWS_AT_ONCE = 3
-"""Views of executions that are made at the same time. The pool has eight sessions for everything that is not urgent."""
+VIEWS_AT_ONCE = 4
+"""Views that are made at the same time. The pool has eight sessions for everything that is not urgent. One sender has at
+most three of the views."""
 _log = structlog.get_logger("tenax.plans")
 
 
@@ -108,7 +109,7 @@ class EngineContext:
         self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
         """The budget of one rendering: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
-        self._views = asyncio.Semaphore(VIEWS_AT_ONCE)
+        self._views = SenderTurns(VIEWS_AT_ONCE)
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
         self.notifier = Notifier(database)
@@ -168,8 +169,14 @@ class EngineContext:
     async def view(self) -> AsyncIterator[Connection]:
         """Opens a transaction for a view that people asked for. Only `VIEWS_AT_ONCE` of these are open at a time: a
         view of a large execution takes long, and a caller that opens a hundred views must leave sessions to the
-        server's own work."""
-        async with self._views, self.transaction() as tx:
+        server's own work. Callers take turns, so that none waits for all views of another."""
+        async with self._views.turn(), self.transaction() as tx:
+            yield tx
+
+    @contextlib.asynccontextmanager
+    async def view_snapshot(self) -> AsyncIterator[Connection]:
+        """Opens a snapshot for a view that people asked for, as one of those that `view` bounds."""
+        async with self._views.turn(), self.snapshot() as tx:
             yield tx
 
     def snapshot(self) -> AbstractAsyncContextManager[Connection]:

@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from generators.tables import code, table
+from tenax.engine.bulk.runner import MAX_PREVIEWS
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
+from tenax.engine.context import VIEWS_AT_ONCE
 from tenax.engine.external.server_steps import MOST_SLOW_OF_ONE
 from tenax.engine.graph.start_steps import LONGEST_PLAIN_KEY, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
 from tenax.engine.lease.large_inputs import MAX_ANSWER
+from tenax.engine.operate.filters import MAX_SAVED
+from tenax.engine.operate.operator_action import MAX_POLICY, MAX_WRITTEN
 from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
+from tenax.engine.views.selection import MAX_EXPANDED
 from tenax.model import json_text
 from tenax.model.attempt import bounded
 from tenax.model.filters import terms as filters
@@ -83,7 +88,12 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("submissions, reports or releases in one request", _count(BATCH), "422"),
         Limit("a filter", f"{_count(MAX_LENGTH)} characters, {filters.MAX_TERMS} terms, {filters.MAX_VALUES} values", "400"),
         Limit("time of a statement with a filter", f"{FILTER_SECONDS:g}s", "400"),
+        Limit("saved filters, and characters of those that one filter names", f"{_count(MAX_SAVED)}, {_count(MAX_EXPANDED)}", "409, 400"),
         Limit("executions of one bulk job", _count(MAX_EXECUTIONS), "400"),
+        Limit("previews of bulk jobs of one actor", _count(MAX_PREVIEWS), "the oldest are forgotten"),
+        Limit("policy of `reschedule`, as JSON", _count(MAX_POLICY, "characters"), "400"),
+        Limit("results or policies that one action writes for several items", _count(MAX_WRITTEN, "characters"), "400"),
+        Limit("views, lists and figures that are made at the same time; one sender has at most all but one of them", _count(VIEWS_AT_ONCE), "senders wait for their turns"),
         Limit("definitions of children in one submission", _count(FILES), "422"),
         Limit("time that a request waits for work", f"{LONGEST_LEASE_WAIT:g}s", "422"),
         Limit("time that a request waits for news of an execution", f"{LONGEST_NEWS_WAIT:g}s", "422"),

@@ -459,3 +459,14 @@ async def test_a_job_that_could_act_on_nothing_is_refused_when_it_is_made(hand, 
         await job_of(hand, action, "status=failed", **more)
     assert said in str(caught.value)
     assert await hand.engine.bulk.list() == []
+
+
+async def test_only_the_newest_previews_of_an_actor_are_kept(hand, monkeypatch):
+    monkeypatch.setattr(runner_module, "MAX_PREVIEWS", 2)
+    await hand.submit(FLAKY)
+    begun = await started(hand, "pause", "workflow=flaky", rate=0.001)
+    await work(hand)
+    own = [(await job_of(hand, "pause", "workflow=flaky")).id for _ in range(4)]
+    other = (await job_of(hand, "pause", "workflow=flaky", actor="eve")).id
+    await work(hand)
+    assert [one.id for one in await hand.engine.bulk.list()] == [other, *own[:1:-1], begun]

@@ -82,6 +82,26 @@ async def test_a_place_of_work_that_was_cancelled_is_free_again():
     assert scene.begun == ["running", "last"]
 
 
+async def test_senders_are_forgotten_when_their_work_has_ended():
+    turns = SenderTurns(1)
+    end = asyncio.Event()
+
+    async def work() -> None:
+        async with turns.turn():
+            await end.wait()
+
+    tasks = []
+    for number in range(100):
+        with sent_by("caller", number):
+            tasks.append(asyncio.create_task(work()))
+    await asyncio.sleep(0)
+    tasks[50].cancel()
+    end.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    remembered = [one for held in vars(turns).values() if isinstance(held, dict) for one in held]
+    assert [one for one in remembered if isinstance(one, tuple)] == []
+
+
 async def test_work_that_is_cancelled_as_its_turn_comes_gives_the_place_back():
     turns = SenderTurns(1)
 

@@ -10,6 +10,7 @@ from support.attack.loop_holds import free_loop
 from support.child_workflows import children_of
 from support.hand import one_postgres
 
+from tenax.engine.external import server_steps
 from tenax.errors import InvalidDefinition, InvalidInput
 from tenax.model.attempt.outcome import Facts, Outcome
 
@@ -76,6 +77,41 @@ async def test_a_slow_check_that_passes_starts_the_child(hand):
     await hand.engine.server_steps.finish_slow()
     [child] = await children_of(hand, id_)
     assert child["status"] == "running"
+
+
+MANY = """
+name: many
+workflow:
+  - step: call
+    type: workflow
+    workflow: child
+    for_each: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    parallelism: 12
+    input: {x: ab}
+"""
+
+
+async def test_more_slow_children_than_may_wait_start_as_soon_as_there_is_room(hand, monkeypatch):
+    monkeypatch.setattr(server_steps, "MOST_SLOW_OF_ONE", 4)
+    await hand.engine.store_workflow(taking({"type": "string", "pattern": "^(ab|cd)$"}))
+    id_ = await hand.submit(MANY)
+    steps = hand.engine.server_steps
+    for _ in range(12):
+        await steps.start()
+        await steps.finish_slow()
+    assert len(await children_of(hand, id_)) == 12
+
+
+async def test_an_execution_with_too_many_slow_children_delays_no_other(hand, monkeypatch):
+    monkeypatch.setattr(server_steps, "MOST_SLOW_OF_ONE", 1)
+    await hand.engine.store_workflow(taking(PATTERN))
+    await hand.engine.store_workflow(taking({}).replace("child", "plain"))
+    await hand.submit(MANY.replace("x: ab", f"x: {TEXT}"))
+    await hand.engine.server_steps.start()
+    other = await hand.submit(ONE_CHILD)
+    await hand.engine.server_steps.start()
+    assert await children_of(hand, other)
+    hand.engine.server_steps.close()
 
 
 async def test_errors_that_are_found_aside_say_path_and_cause(hand):

@@ -455,7 +455,7 @@ def _(target: Target) -> str:
 
 def _look_at(target: Target, execution_id: int) -> None:
     """Reads every view of an execution."""
-    for path in ("", "/events", "/explain", "/tree", "/news"):
+    for path in ("", "/events", "/explain", "/tree", "/news", "/diagnosis"):
         answer = target.http.get(f"/v1/executions/{execution_id}{path}")
         assert answer.status_code == 200, (path, answer.text[:500])
         assert isinstance(answer.json(), dict | list), path
@@ -779,3 +779,243 @@ def _(target: Target) -> str:
     for thread in threads:
         thread.join()
     return " ".join(map(str, sorted(found)))
+
+
+# -- operators: filters, bulk jobs, dead letters, actions, figures
+
+RETRIED = "retry: {max_attempts: 2, initial_delay: 1h, max_delay: 1h, jitter: 0}"
+LONG_PATH = "input." + ".".join(f"part{n}" for n in range(20))
+FILTERS = {
+    "4,000 letters without a term": "x" * 4_000,
+    "500 texts that are nowhere": "text=" + ",".join(f"no{n:03d}" for n in range(500)),
+    "a text of wildcards": 'text="' + "%_" * 1_900 + '"',
+    "40 paths of 20 parts": " ".join(f"{LONG_PATH[:90]}={n}" for n in range(38)),
+    "50 reasons, each looked up in the log": " ".join(f"-reason=no{n}*" for n in range(50)),
+    "50 terms that each look at all work items": " ".join(
+        f"{'-' if n % 2 else ''}{('queue', 'worker', 'label', 'step', 'class', 'workflow')[n % 6]}=no{n}*"
+        for n in range(50)
+    ),
+    "a thousand quotes": '"' * 4_000,
+}
+
+
+def _filter(name: str, text: str) -> None:
+    @attack("filter", name, "200", "400")
+    def _(target: Target) -> str:
+        listed = str(target.http.get("/v1/executions", params={"filter": text, "limit": 500}).status_code)
+        previewed = target.post(
+            "/v1/bulk", {"action": "pause", "filter": f"key=nobody* {text}"[:4_000], "reason": "x"}
+        )
+        assert previewed in ("201", "400", "404"), previewed
+        return listed
+
+
+for _name, _text in FILTERS.items():
+    _filter(_name, _text)
+
+
+@attack("filter", "1,100 saved filters of 4,000 characters", "409")
+def _(target: Target) -> str:
+    text = "text=" + "x" * 3_990
+    found = [target.http.put(f"/v1/filters/saved{n}", json={"filter": text}) for n in range(1_100)]
+    assert len(target.http.get("/v1/filters").content) < 5 * MB
+    target.http.delete("/v1/filters/saved-that-nobody-knows")
+    return str(found[-1].status_code)
+
+
+@attack("filter", "a filter that names 50 saved ones of 4,000 characters", "400")
+def _(target: Target) -> str:
+    for n in range(50):
+        target.http.put(f"/v1/filters/saved{n}", json={"filter": "text=" + "x" * 3_990})
+    text = " ".join(f"@saved{n}" for n in range(50))
+    return str(target.http.get("/v1/executions", params={"filter": text}).status_code)
+
+
+@attack("filter", "60 expensive questions at once, and one of another caller", "200")
+def _(target: Target) -> str:
+    _many(target, 300)
+    asked = [("/v1/executions", {"filter": text, "limit": "500"}) for text in FILTERS.values()] * 4
+    asked += [("/v1/stats", {"since": "2000-01-01T00:00:00Z"}), ("/v1/verify", {}), ("/v1/overview", {})] * 10
+    with _asking(target, asked):
+        return str(target.strange.get("/readyz").status_code)
+
+
+@attack("bulk", "30 previews of all executions", "201")
+def _(target: Target) -> str:
+    _many(target, 1_000)
+    body = {"action": "pause", "filter": "workflow=plain", "reason": "r" * 1_000, "rate": 0.001}
+    found = {target.post("/v1/bulk", body) for _ in range(30)}
+    assert len(target.http.get("/v1/bulk", params={"limit": 500}).content) < 5 * MB
+    return " ".join(sorted(found))
+
+
+@attack("bulk", "20 jobs at once, on the same executions", "200")
+def _(target: Target) -> str:
+    _many(target, 300)
+    found = set()
+    for n in range(20):
+        body = {"action": ("pause", "resume")[n % 2], "filter": "workflow=plain since=1h", "reason": "again"}
+        job = target.http.post("/v1/bulk", json=body).json()["id"]
+        found.add(target.post(f"/v1/bulk/{job}/start", {}))
+        target.post(f"/v1/bulk/{job}/stop", {"reason": "enough"})
+    return " ".join(sorted(found))
+
+
+@attack("action", "a result of 15 MB for a step", "200")
+def _(target: Target) -> str:
+    id_ = target.submit(PLAIN)
+    body = {"step": "a", "result": ["x" * 100] * 145_000, "reason": "known"}
+    return target.post(f"/v1/executions/{id_}/complete", body)
+
+
+@attack("action", "a result of 1 MB for each of 1,000 items", "400")
+def _(target: Target) -> str:
+    id_ = _spread(target, 1_000)
+    body = {"step": "a", "result": "x" * MB, "reason": "known"}
+    return target.post(f"/v1/executions/{id_}/complete", body)
+
+
+@attack("action", "a policy of 1 MB", "400", "422")
+def _(target: Target) -> str:
+    rules = [{"when": "attempt > 1", "retry": True}] * 20_000
+    return target.post(
+        f"/v1/executions/{_failed(target, 1)}/reschedule", {"step": "a", "policy": {"rules": rules}}
+    )
+
+
+@attack("action", "the largest policy for 2,000 items", "200", "400")
+def _(target: Target) -> str:
+    rules = [
+        {"when": f"'x{n}' in data.text or attempt > {n}", "retry": True, "max_attempts": 5} for n in range(90)
+    ]
+    id_ = _failed(target, 2_000)
+    return target.post(
+        f"/v1/executions/{id_}/reschedule", {"step": "a", "policy": {"rules": rules, "max_attempts": 9}}
+    )
+
+
+@attack("action", "10,000 items failed, reset and resolved by hand", "200")
+def _(target: Target) -> str:
+    id_ = _spread(target, 10_000, tolerate="0")
+    assert target.post(f"/v1/executions/{id_}/fail", {"step": "a", "reason": "no"}) == "200"
+    _look_at(target, id_)
+    assert target.post(f"/v1/executions/{id_}/reset", {"step": "a", "reason": "again"}) == "200"
+    return target.post(f"/v1/executions/{id_}/resolve", {"step": "a", "reason": "done"})
+
+
+@attack("action", "200 repeats of an execution by Attune's route", "409")
+def _(target: Target) -> str:
+    target.post("/v1/workflows", {"source": PLAIN})
+    id_ = target.submit(PLAIN)
+    body = {
+        "action_ref": "plain",
+        "parameters": {"x": 1},
+        "config": {"retry_of": id_, "retry_count": -(10**9)},
+    }
+    found = {target.post("/api/v1/executions", body) for _ in range(200)}
+    return " ".join(sorted(found))
+
+
+@attack("figures", "10,000 queues, looked at in every way", "200")
+def _(target: Target) -> str:
+    steps = "\n".join(f"- {{step: s{n}, type: python, task: 'm:f', queue: q{n}}}" for n in range(10_000))
+    id_ = target.submit(f"name: queues\nworkflow:\n{steps}\n")
+    paths = (
+        "/metrics",
+        "/v1/queues",
+        "/v1/overview",
+        "/v1/queues/q77/diagnosis",
+        "/v1/queues/q7x/diagnosis",
+        "/metrics",
+    )
+    found = {target.http.get(path).status_code for path in paths} - {404}
+    target.post(f"/v1/executions/{id_}/cancel", {})
+    return " ".join(map(str, sorted(found)))
+
+
+@attack("figures", "150 failures of 190 KB each, in one list", "200")
+def _(target: Target) -> str:
+    ids = _many(target, 150)
+    facts = {
+        "exception": "E",
+        "traceback": "t" * 64_000,
+        "stderr_tail": "s" * 64_000,
+        "data": {"x": "d" * 60_000},
+    }
+    for id_ in ids:
+        assert target.report(target.lease(id_), {"status": "failed", "facts": facts}) == "applied"
+    found = target.http.get("/v1/executions", params={"status": "failed", "limit": 500})
+    assert len(found.content) < 20 * MB
+    return str(found.status_code)
+
+
+@attack("figures", "an item that failed 300 times, as a dead letter and explained", "200")
+def _(target: Target) -> str:
+    policy = "retry: {max_attempts: 300, initial_delay: 0s, jitter: 0}"
+    id_ = target.submit(f"name: often\nworkflow:\n- {STEP[:-1]}, {policy}}}\n")
+    facts = {"exception": "ConnectionError", "failure_class": "transient", "message": "m" * 3_000}
+    for _ in range(300):
+        assert target.report(target.lease(id_), {"status": "failed", "facts": facts}) == "applied"
+    _look_at(target, id_)
+    [letter] = target.http.get("/v1/dead-letters", params={"execution": id_, "all": True}).json()
+    return str(target.http.get(f"/v1/dead-letters/{letter['id']}").status_code)
+
+
+@attack("figures", "3,000 dead letters, listed, grouped and discarded", "200")
+def _(target: Target) -> str:
+    id_ = _failed(target, 3_000, "retry: {max_attempts: 1}")
+    for path in ("", "/groups"):
+        assert (
+            target.http.get(f"/v1/dead-letters{path}", params={"execution": id_, "limit": 500}).status_code
+            == 200
+        )
+    return target.post("/v1/dead-letters/discard", {"filter": {"execution": id_}, "note": "n" * 1_000})
+
+
+def _many(target: Target, count: int) -> list[int]:
+    """Submits executions that nobody serves. Returns their ids."""
+    answer = target.http.post("/v1/executions/batch", json={"submissions": [{"source": PLAIN}] * count})
+    assert answer.status_code == 200, answer.text[:500]
+    return [one["id"] for one in answer.json()]
+
+
+def _spread(target: Target, count: int, policy: str = RETRIED, tolerate: str = "100%") -> int:
+    """Submits a fan-out whose items may all run at once."""
+    source = (
+        f"name: spread-out\ninput: {{list: {{}}}}\nworkflow:\n- {STEP[:-1]}, for_each: '{{{{ input.list }}}}', "
+        f"parallelism: {count}, tolerate: {tolerate}, {policy}}}\n"
+    )
+    return target.submit(source, input={"list": list(range(count))})
+
+
+def _failed(target: Target, count: int, policy: str = RETRIED) -> int:
+    """Submits a fan-out, and reports that each of its items has failed."""
+    id_, left = _spread(target, count, policy), count
+    failed = {
+        "status": "failed",
+        "facts": {"exception": "ConnectionError", "failure_class": "transient", "message": "m" * 1_000},
+    }
+    while left:
+        given = target.lease_many(id_, min(left, 200))
+        answer = target.http.post("/v1/worker/report", json=[report_on(one, failed) for one in given])
+        assert answer.status_code == 200, answer.text[:500]
+        left -= len(given)
+    return id_
+
+
+@contextmanager
+def _asking(target: Target, asked: list[tuple[str, dict[str, str]]]) -> Iterator[None]:
+    """Asks these questions over as many connections, until all are answered."""
+
+    def ask(path: str, params: dict[str, str]) -> None:
+        answer = target.http.get(path, params=params)
+        assert answer.status_code in (200, 400, 503), answer.text[:500]
+
+    threads = [threading.Thread(target=ask, args=one) for one in asked]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.join()

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import yaml
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 
 from support.profiles import examples
@@ -66,6 +66,18 @@ def assert_brief(error: Exception, longest: int) -> None:
 
 
 # -- values
+
+
+def assert_sound(answer: Any) -> None:
+    """A status below 500, and a problem where it is an error."""
+    note(f"{answer.status_code} {answer.text[:300]}")
+    assert answer.status_code < 500
+    if answer.status_code >= 400:
+        assert answer.headers["content-type"] == "application/problem+json"
+        problem = answer.json()
+        assert problem["status"] == answer.status_code
+        assert problem["title"]
+
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

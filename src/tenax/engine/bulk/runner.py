@@ -29,6 +29,8 @@ IDLE_LOOK = 1.0
 """Seconds between two looks while no job runs."""
 PREVIEW_KEPT = 86_400.0
 """Seconds after which a preview that nobody started is forgotten."""
+MAX_PREVIEWS = 20
+"""Previews of one actor that are kept. A preview may have 200,000 rows."""
 FAILURES = ("action_error", "queue_expired", "step_retry_exhausted", "step_failed_terminal", "item_failed")
 """The events that say of a canary's execution that it has failed again."""
 _log = structlog.get_logger("tenax.bulk")
@@ -62,7 +64,7 @@ class BulkRunner:
     async def work(self) -> tuple[int, int]:
         """Gives each running job a turn. Returns the number of jobs, and of executions that were acted on or closed."""
         async with self._context.transaction() as tx:
-            await bulk_jobs.forget_previews(tx, PREVIEW_KEPT)
+            await bulk_jobs.forget_previews(tx, PREVIEW_KEPT, MAX_PREVIEWS)
             jobs = await bulk_jobs.find_running_jobs(tx, AT_ONCE)
         acted = 0
         for job in jobs:

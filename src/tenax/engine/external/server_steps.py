@@ -45,6 +45,8 @@ MOST_SLOW = 100
 """Children that wait for the check of their inputs at the same time. More are left for later."""
 MOST_SLOW_OF_ONE = 50
 """The same limit for one execution, so that the children of others have room."""
+MOST_FULL = 1_000
+"""Executions that are left until there is room for more of their children."""
 FAILURE_MESSAGE = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
@@ -62,6 +64,8 @@ class ServerSteps:
         other step."""
         self._slow_of: Counter[int] = Counter()
         """The number of these children by execution."""
+        self._full: set[int] = set()
+        """Executions of which more such children wait than may. Their items are left until there is room."""
         self._slow_at_once = SenderTurns(context.settings.aside_processes)
 
     def wake(self) -> None:
@@ -73,7 +77,8 @@ class ServerSteps:
     async def start(self) -> int:
         """Starts the steps that are ready now. Returns the number of items handled."""
         async with self._context.transaction() as tx:
-            found = await live_items.find_server_items(tx, BATCH, [*self._isolated.ids, *self._slow])
+            but = [*self._isolated.ids, *self._slow]
+            found = await live_items.find_server_items(tx, BATCH, but, list(self._full))
         return await self._isolated.process(found, self._start, FAILURE_MESSAGE)
 
     async def finish_slow(self) -> None:
@@ -91,6 +96,8 @@ class ServerSteps:
             if len(self._slow) < MOST_SLOW and self._slow_of[one[1]] < MOST_SLOW_OF_ONE:
                 self._slow_of[one[1]] += 1
                 self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
+            elif len(self._full) < MOST_FULL:
+                self._full.add(one[1])
             else:
                 self._isolated.isolate(one[0])
         return started
@@ -109,6 +116,16 @@ class ServerSteps:
         finally:
             del self._slow[item_id]
             self._slow_of -= Counter([execution_id])
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Looks at executions again when half of their children that wait for a check have started. They are not looked
+        at for each child, since a look renders the inputs of many."""
+        if len(self._slow) > MOST_SLOW // 2:
+            return
+        if room := {id_ for id_ in self._full if self._slow_of[id_] <= MOST_SLOW_OF_ONE // 2}:
+            self._full -= room
+            self.wake()
 
 
 async def _start_batch(

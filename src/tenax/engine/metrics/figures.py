@@ -34,7 +34,7 @@ def alert_terms(context: EngineContext) -> AlertTerms:
 
 async def read_figures(context: EngineContext) -> views.Figures:
     live = await list_workers(context, gone=False)
-    async with context.snapshot() as tx:
+    async with context.view_snapshot() as tx:
         return await figures_in(tx, context, live)
 
 
@@ -52,7 +52,7 @@ async def read_alerts(context: EngineContext) -> views.Alerts:
 async def read_overview(context: EngineContext) -> views.Overview:
     live = await list_workers(context, gone=False)
     window = context.settings.metrics_window
-    async with context.snapshot() as tx:
+    async with context.view_snapshot() as tx:
         figures = await figures_in(tx, context, live)
         lateness = await metrics.sum_lateness(tx, window)
         minutes = await metrics.list_minutes(tx, MINUTES_SHOWN)

@@ -21,7 +21,7 @@ async def read_stats(
 ) -> RetryStats:
     """Reads the statistics from the minute of `since` up to before the minute of `until`: of the last day if neither is
     given."""
-    async with context.snapshot() as tx:
+    async with context.view_snapshot() as tx:
         now = await service.now(tx)
         end = until or now
         start = since or end - DEFAULT_SPAN

@@ -20,10 +20,10 @@ from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
 from tenax.engine.operate import family
 from tenax.engine.operate.bulk_mark import BulkMark
-from tenax.engine.operate.operator_action import ActionRequest, check_action
+from tenax.engine.operate.operator_action import ActionRequest, check_action, check_written
 from tenax.engine.operate.reopen import How, ReopenRequest, reopen
 from tenax.engine.operate.reopen_family import LockedFamily, lock_origins, requests_for
-from tenax.engine.operate.rescheduled_policy import rescheduled_policy
+from tenax.engine.operate.rescheduled_policy import check_retry, rescheduled_policy
 from tenax.engine.operate.targets import (
     cannot_go_on,
     check_execution,
@@ -243,15 +243,19 @@ class _ItemActions:
         )
         clocks: list[int] = []
         policies: dict[int, Policy] = {}
+        made_of: dict[tuple[str, bool, str | None], Policy] = {}
+        check_written(self.asked, len(items))
         time_slice = TimeSlice()
         for item in items:
             if time_slice.is_over:
                 await time_slice.give_way()
             fan_out = None if item.compensates else self.fan_outs.get(fan_out_key(item))
             if self.asked.policy is not None:
-                instruction = instruction._replace(
-                    policy=rescheduled_policy(self.plan, item, self.asked.policy)
-                )
+                before = item.step, item.compensates, item.policy
+                if before not in made_of:
+                    made_of[before] = rescheduled_policy(self.plan, item, self.asked.policy)
+                check_retry(made_of[before], item)
+                instruction = instruction._replace(policy=made_of[before])
             made = operate(
                 self.plan, item, instruction, fan_out=fan_out, now=self.journal.now, roll=self.context.roll()
             )

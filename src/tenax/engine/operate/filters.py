@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tenax.engine.context import EngineContext
-from tenax.errors import NotFound, UsageError
+from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.filters.parse import MAX_NAME, is_saved_name, parse_filter
 from tenax.model.filters.views import RemovedFilter, SavedFilter, SavedFilterAnswer
 from tenax.model.source.findings import shorten, suggest
 from tenax.store.selection import saved_filters
+
+MAX_SAVED = 1000  # saved filters
 
 
 class SavedFilters:
@@ -33,6 +35,11 @@ class SavedFilters:
             )
         async with self._context.transaction() as tx:
             created = await saved_filters.save_filter(tx, name, text.strip(), actor)
+            if created and await saved_filters.count_filters(tx) > MAX_SAVED:
+                raise Conflict(
+                    f"there are {MAX_SAVED:,} saved filters, which is the most",
+                    remedy="remove one by `tenax filters remove NAME`, or save this one in the place of another",
+                )
         return SavedFilterAnswer(name=name, filter=text.strip(), created=created)
 
     async def remove(self, name: str) -> RemovedFilter:

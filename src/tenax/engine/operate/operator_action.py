@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.errors import UsageError
+from tenax.model.json_text import encode
 from tenax.model.source.findings import shorten, suggest
 from tenax.policy.operator_actions import ACTIONS, EXECUTION_ACTIONS, NEED_REASON
+
+MAX_POLICY = 8_000  # characters of the policy that `reschedule` gives, as JSON
+MAX_WRITTEN = 64_000_000  # characters of results or policies that one action writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +63,21 @@ def check_action(asked: ActionRequest) -> None:
     if (asked.policy is not None) != (asked.action == "reschedule"):
         words = "`policy` is for reschedule" if asked.policy is not None else "reschedule needs a `policy`"
         raise UsageError(words, remedy='give the fields that change, such as {"initial_delay": "10s"}')
+    if asked.policy is not None and len(encode(asked.policy)) > MAX_POLICY:
+        raise UsageError(
+            f"the `policy` is longer than {MAX_POLICY:,} characters as JSON",
+            remedy="give only the fields that change",
+        )
+
+
+def check_written(asked: ActionRequest, items: int) -> None:
+    """Refuses an action that would write a large result or policy for many items."""
+    if items < 2 or (not asked.has_result and asked.policy is None):
+        return
+    size = len(encode(asked.result if asked.has_result else asked.policy))
+    if size * items > MAX_WRITTEN:
+        raise UsageError(
+            f"{asked.action} would write {size:,} characters for each of {items:,} items, "
+            f"and {MAX_WRITTEN:,} in all are allowed",
+            remedy="act on fewer items at a time, each by its `item`, or give a smaller value",
+        )

@@ -17,7 +17,7 @@ from tenax.store.fleet import queues, workers
 
 
 async def list_queues(context: EngineContext) -> list[Queue]:
-    async with context.transaction() as tx:
+    async with context.view() as tx:
         return await queues.list_queues(tx, context.settings.lease)
 
 

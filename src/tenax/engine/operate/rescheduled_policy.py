@@ -18,8 +18,8 @@ from tenax.store.rows import OperatedItem
 
 
 def rescheduled_policy(plan: Plan, item: OperatedItem, changes: Mapping[str, Any]) -> Policy:
-    """Returns the item's policy with these fields changed. Raises InvalidDefinition for a field that is wrong, and
-    Conflict if the policy would not allow the retry that is planned."""
+    """Returns the item's policy with these fields changed. It is the same for all items of a step that have the same
+    policy. Raises InvalidDefinition for a field that is wrong."""
     before = action_of(plan, item.step, compensates=item.compensates, policy=item.policy).policy.policy
     patch = check_policy(changes)
     known = {name: value for name, value in before.as_dict().items() if name != "forgives_only_lost"}
@@ -28,14 +28,17 @@ def rescheduled_policy(plan: Plan, item: OperatedItem, changes: Mapping[str, Any
         policy = resolve_policy([{**known, "vary": before.vary, **patch, "rules": _as_dicts(rules)}])
     except PolicyError as error:
         raise _invalid(error.findings) from None
-    policy = replace(policy, forgives_only_lost=before.forgives_only_lost)
+    return replace(policy, forgives_only_lost=before.forgives_only_lost)
+
+
+def check_retry(policy: Policy, item: OperatedItem) -> None:
+    """Raises Conflict if the policy would not allow the retry that is planned."""
     reason = too_little(policy, read_ledger(item.ledger, 0.0))
     if reason is not None:
         raise Conflict(
             f"step {item.step} of execution {item.execution_id} cannot wait by this policy: {reason}",
             remedy="allow more with it, or use fail",
         )
-    return policy
 
 
 def check_policy(changes: Mapping[str, Any]) -> dict[str, Any]:

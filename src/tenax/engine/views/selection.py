@@ -6,12 +6,15 @@ from msgspec import structs
 
 from tenax.engine.context import EngineContext
 from tenax.engine.views.why_blocked import NOTHING, items_waiting_at
+from tenax.errors import UsageError
 from tenax.model.filters.parse import parse_filter
 from tenax.model.filters.terms import Filter
 from tenax.model.views import ExecutionSummary, Standing
 from tenax.store.connect import Connection
 from tenax.store.selection import saved_filters
 from tenax.store.tables import executions
+
+MAX_EXPANDED = 16_000  # characters of the saved filters that a filter names
 
 
 async def list_summaries(
@@ -31,6 +34,12 @@ async def expand(tx: Connection, chosen: Filter) -> Filter:
     if not (names := chosen.saved_names):
         return chosen
     found = await saved_filters.list_filters(tx, names)
+    by_name = {one.name: len(one.filter) for one in found}
+    if (length := sum(by_name.get(name, 0) for name in names)) > MAX_EXPANDED:
+        raise UsageError(
+            f"the saved filters that it names have {length:,} characters, and {MAX_EXPANDED:,} are allowed",
+            remedy="name fewer of them",
+        )
     return chosen.expanded({one.name: parse_filter(one.filter) for one in found})
 
 

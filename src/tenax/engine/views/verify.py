@@ -32,7 +32,7 @@ async def verify_page(
     if only is not None and since is not None:
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
     tally = VerifyTally()
-    async with context.snapshot() as tx:
+    async with context.view_snapshot() as tx:
         found = await store.load_executions(tx, after, since, only, EXECUTIONS_AT_ONCE)
         if only is not None and not found:
             raise no_execution(only)

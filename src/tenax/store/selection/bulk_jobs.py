@@ -187,8 +187,9 @@ async def look_at_letters_canary(tx: Connection, job_id: int, canary: int) -> Ca
     return CanaryCounts(**await tx.fetchrow(sql("look_at_letters_canary"), job_id, canary))
 
 
-async def forget_previews(tx: Connection, seconds: float) -> None:
-    await tx.execute(sql("forget_previews"), seconds)
+async def forget_previews(tx: Connection, seconds: float, most: int) -> None:
+    """Forgets previews that nobody started in this time, and of each actor all but the newest `most`."""
+    await tx.execute(sql("forget_previews"), seconds, most)
 
 
 def _sample(row: Mapping[str, Any]) -> BulkSample:

@@ -26,6 +26,11 @@ async def list_filters(tx: Connection, names: Sequence[str] | None = None) -> li
     ]
 
 
+async def count_filters(tx: Connection) -> int:
+    number: int = await tx.fetchval(sql("count_filters"))
+    return number
+
+
 async def remove_filter(tx: Connection, name: str) -> bool:
     """Removes a saved filter. Returns False if there is none of this name."""
     return await tx.fetchval(sql("remove_filter"), name) is not None

@@ -76,9 +76,12 @@ async def find_awaited_children(tx: Connection, execution_id: int) -> list[int]:
     return [row["id"] for row in await tx.fetch(sql("find_awaited_children"), execution_id)]
 
 
-async def find_server_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
-    """Finds ready items that the server itself carries out, with their executions."""
-    rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but)
+async def find_server_items(
+    tx: Connection, limit: int, but: Sequence[int], but_of: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Finds ready items that the server itself carries out, with their executions: all but these items, and but those
+    of these executions."""
+    rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but, but_of)
     return [(row["id"], row["execution_id"]) for row in rows]
 
 

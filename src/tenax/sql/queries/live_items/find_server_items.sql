@@ -1,4 +1,4 @@
--- Finds ready items of steps that the server itself carries out.
+-- Finds ready items of steps that the server itself carries out, but none of $3 and none of the executions $4.
 select c.id, c.execution_id
   from (values ('queued'), ('retrying')) as s (state)
  cross join lateral (
@@ -6,6 +6,7 @@ select c.id, c.execution_id
       from tenax.item i
      where i.queue = $2::text and i.priority = 5 and i.state = s.state and i.standing = 'ready'
        and i.available_at <= tenax.now() and i.id <> all($3::bigint[])
+       and i.execution_id <> all($4::bigint[])
      order by i.available_at
      limit $1::integer
  ) as c

@@ -1,5 +1,6 @@
--- Gives each item a retry policy of its own.
+-- Gives each item a retry policy of its own: the $2-th of $3.
 update tenax.item i
-   set policy = x.policy, max_attempts = (x.policy ->> 'max_attempts')::integer
-  from unnest($1::bigint[], $2::jsonb[]) as x (id, policy)
+   set policy = p.policy, max_attempts = (p.policy ->> 'max_attempts')::integer
+  from unnest($1::bigint[], $2::integer[]) as x (id, n)
+  join unnest($3::jsonb[]) with ordinality as p (policy, n) on p.n = x.n
  where i.id between x.id and x.id

@@ -1,0 +1,2 @@
+-- Counts the saved filters.
+select count(*)::integer from tenax.saved_filter
