@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tenax.model.definition.workflow import StepType
 from tenax.model.names import WORKFLOW_NAME
+from tenax.model.packs.names import ACTION_REF, is_action_ref
 from tenax.model.parse.field_types import (
     ANY,
     DURATION,
@@ -215,31 +216,31 @@ def _command(value: Any, written: Written) -> str | list[str]:
     return words
 
 
+COMMAND = WrittenValueReader(
+    _command,
+    {
+        "anyOf": [
+            TEXT_SCHEMA,
+            {
+                "type": "array",
+                "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
+                "items": WRITTEN_SCHEMA,
+                "minItems": 1,
+            },
+        ]
+    },
+)
+ENVIRONMENT = text_mapping(_variable_fault, {"pattern": "^[^=]*$"})
+
+
 class ProcessKeys(OwnKeys):
     command: str | list[str] = declare(
         "the command: a list is run as it is, a text by `sh -c`",
-        WrittenValueReader(
-            _command,
-            {
-                "anyOf": [
-                    TEXT_SCHEMA,
-                    {
-                        "type": "array",
-                        "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
-                        "items": WRITTEN_SCHEMA,
-                        "minItems": 1,
-                    },
-                ]
-            },
-        ),
+        COMMAND,
         needed="a process step needs what it runs, as text (for sh -c) or as a list",
         stand_in="unread",
     )
-    env: dict[str, str] = declare(
-        "variables of the environment, by name",
-        text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
-        default={},
-    )
+    env: dict[str, str] = declare("variables of the environment, by name", ENVIRONMENT, default={})
     cwd: str | None = declare("the folder in which the command runs", TEXT)
     params: Any = declare(
         "any value; the command gets it as JSON on stdin and in `$TENAX_PARAMS_FILE`", ANY, default={}
@@ -279,6 +280,37 @@ def _time(value: Any) -> str:
     if not is_template(value):
         parse_time(text(value))
     return text(value)
+
+
+def _action_ref(value: Any) -> str:
+    ref = text(value)
+    if "{{" in ref:
+        raise ValueError(
+            "`action` cannot be a template: the server must know what a step runs before it runs"
+        )
+    if not is_action_ref(ref):
+        raise ValueError(f"`{shorten(ref)}` is not the name of an action: write it as PACK.ACTION")
+    return ref
+
+
+def _params(value: Any) -> Any:
+    if not isinstance(value, dict) and not is_template(value):
+        raise Mismatch("a mapping of parameters, or a template that gives one")
+    return value
+
+
+class ActionKeys(OwnKeys):
+    action: str = declare(
+        "the [action of a pack](packs.md): `PACK.ACTION`",
+        ValueReader(_action_ref, {"type": "string", "pattern": f"^{ACTION_REF}$"}),
+        needed="an action step names the action of a pack, as PACK.ACTION",
+        stand_in="unread.unread",
+    )
+    params: Any = declare(
+        "the parameters of the action: a mapping, or a template that gives one",
+        ValueReader(_params, {"anyOf": [{"type": "object"}, TEMPLATE]}),
+        default={},
+    )
 
 
 class SleepKeys(OwnKeys):
@@ -355,6 +387,7 @@ OWN_KEYS: Mapping[StepType, type[OwnKeys]] = {
     "http": HttpKeys,
     "process": ProcessKeys,
     "python": PythonKeys,
+    "action": ActionKeys,
     "sleep": SleepKeys,
     "wait": WaitKeys,
     "workflow": ChildKeys,

@@ -8,7 +8,7 @@ from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.processes.guardian import Guardian
 
-RUNTIMES = ("python", "http", "process")
+RUNTIMES = ("python", "http", "process", "action")
 
 
 class Executors:
