@@ -37,6 +37,8 @@ from tenax.server.api import (
     fleet,
     health,
     metrics,
+    pack_actions,
+    packs,
     steps,
     tokens,
     verify,
@@ -80,6 +82,8 @@ API = (
     filters,
     bulk,
     workflows,
+    packs,
+    pack_actions,
     callbacks,
     verify,
     fleet,
@@ -124,6 +128,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         authenticator=authenticator,
         max_body=settings.max_body,
         body_memory=settings.body_memory,
+        max_pack=settings.max_pack,
     )
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to do this
     return app

@@ -18,6 +18,7 @@ from tenax.model.packs.names import path_fault, shown_path
 MAX_FILES = 10_000  # files in one pack
 CHUNK = 1 << 20
 """Bytes of a file that are read at once, and of an archive that are stored in one row."""
+MAX_CHUNKS = 1_000_000  # chunks of one archive; the number of a chunk is below it
 _OVERHEAD = 2_000
 """Bytes that an archive needs for each file beside its content."""
 _KINDS = {

@@ -44,7 +44,7 @@ Runtimes = Annotated[
     tuple[str, ...],
     Parameter(
         name="--runtime",
-        help="A runtime that workers offer: python, http or process. Repeatable. [TENAX_RUNTIMES: all]",
+        help="A runtime that workers offer: python, http, process or action. Repeatable. [TENAX_RUNTIMES: all]",
     ),
 ]
 Labels = Annotated[
@@ -226,6 +226,8 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         max_result=settings.max_result,
+        packs=settings.home / "packs",
+        pack_cache=settings.pack_cache,
         version=__version__,
         life=life,
     )
