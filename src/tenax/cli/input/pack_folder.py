@@ -37,12 +37,11 @@ def pack_folder(folder: Path, most: int) -> bytes:
 
 def _files_below(folder: Path, root: Path) -> Iterator[Path]:
     try:
-        names = sorted(os.listdir(folder))
+        paths = sorted(folder.iterdir())
     except OSError as error:
         raise UsageError(f"cannot read {folder}: {error.strerror}") from None
-    for name in names:
-        path = folder / name
-        if name in LEFT_OUT or name.endswith(_COMPILED):
+    for path in paths:
+        if path.name in LEFT_OUT or path.name.endswith(_COMPILED):
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _files_below(path, root)

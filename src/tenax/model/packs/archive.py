@@ -51,7 +51,10 @@ class ArchivedFile:
         """Yields the content in pieces. Raises InvalidInput if the archive ends before."""
         left = self.size
         while left:
-            piece = self.content.read(min(left, CHUNK))
+            try:
+                piece = self.content.read(min(left, CHUNK))
+            except (tarfile.TarError, EOFError, ValueError) as error:
+                raise _broken(str(error)) from None
             if not piece:
                 raise _broken("it ends in the middle of a file")
             left -= len(piece)
