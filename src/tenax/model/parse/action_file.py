@@ -78,7 +78,12 @@ class ActionFile(Shape):
         KeysRule(
             lambda data: "command" in data and data.get("runtime", "process") in ("python", "node"),
             "a `command` is run as it is or by `sh`: leave out `runtime`, or name a script in `entrypoint`",
-            {"not": {"required": ["command", "runtime"], "properties": {"runtime": {"enum": ["python", "node"]}}}},
+            {
+                "not": {
+                    "required": ["command", "runtime"],
+                    "properties": {"runtime": {"enum": ["python", "node"]}},
+                }
+            },
             ("command",),
         ),
     )

@@ -29,6 +29,8 @@ class KeptFolders:
 
     def use(self, content: str) -> Lock | None:
         """Returns a lock on a pack that is unpacked. Returns None if it is not."""
+        if not self.folder_of(content).is_dir():
+            return None
         lock = Lock.take(self._lock_file(content), fcntl.LOCK_SH)
         if lock is not None and self.folder_of(content).is_dir():
             lock.touch()
