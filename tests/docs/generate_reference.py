@@ -9,6 +9,7 @@ from tables import code, codes, table
 from tenax.errors import TenaxError
 from tenax.model.definition.workflow import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS
+from tenax.model.parse.action_file import ActionFile, PackFile
 from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.parse.shape import Shape
 from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
@@ -110,7 +111,7 @@ def until_variables() -> str:
 
 def template_variables() -> str:
     places = (
-        ("the keys of a python, http or process step (`args`, `url`, ...)", SPEC_VARIABLES),
+        ("the keys of a python, http, process or action step (`args`, `url`, ...)", SPEC_VARIABLES),
         ("the keys of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
         ("`compensate`", COMPENSATE_VARIABLES),
         ("`concurrency.key`", ONCE_VARIABLES),
@@ -233,6 +234,8 @@ BLOCKS = {
     "step-keys": lambda: keys_of(WorkerStep),
     "concurrency-keys": lambda: keys_of(ConcurrencyKeys),
     **{f"{kind}-keys": lambda own=own: keys_of(own) for kind, own in OWN_KEYS.items()},
+    "action-file-keys": lambda: keys_of(ActionFile),
+    "pack-file-keys": lambda: keys_of(PackFile),
     "not-yet": not_yet,
     "errors": errors,
     "filter-fields": filter_fields,

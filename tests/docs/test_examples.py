@@ -47,6 +47,19 @@ def _run_as_written(name: str, database_url: str, home: Path, *arguments: str) -
     return ended.returncode, json.loads(ended.stdout)
 
 
+def test_a_pack_and_a_workflow_that_uses_it(database_url: str, tmp_path: Path) -> None:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("TENAX_")}
+    installed = subprocess.run(
+        [sys.executable, "-m", "tenax", "pack", "install", str(EXAMPLES / "packs" / "weather")],
+        env=kept | {"TENAX_HOME": str(tmp_path), "TENAX_DATABASE_URL": database_url},
+        capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert installed.returncode == 0, installed.stderr
+    code, execution = _run_as_written("packs/forecast.yaml", database_url, tmp_path)
+    assert (code, execution["result"]) == (0, {"tell": "north 4 C, south 21.5 C"})
+    assert execution["steps"]["ask"]["result"][1] == {"station": "south", "temperature": 21.5, "unit": "C"}
+
+
 def _outcomes(execution: dict[str, Any], step: str) -> list[str]:
     return [attempt["outcome"] for attempt in execution["steps"][step]["attempts"]]
 

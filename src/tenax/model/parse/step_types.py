@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tenax.model.definition.workflow import StepType
 from tenax.model.names import WORKFLOW_NAME
-from tenax.model.packs.names import ACTION_REF, is_action_ref
+from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import (
     ANY,
     DURATION,
@@ -30,6 +30,7 @@ from tenax.model.parse.field_types import (
     text,
     text_mapping,
 )
+from tenax.model.parse.own_keys import OwnKeys
 from tenax.model.parse.shape import (
     KeysRule,
     Mismatch,
@@ -41,7 +42,6 @@ from tenax.model.parse.shape import (
     declare,
     exclusive,
     faults,
-    names_of,
 )
 from tenax.model.source.findings import NOT_YET, nearest, shorten
 from tenax.model.times import parse_time
@@ -57,25 +57,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*|[\w.-]+")
 _CHILD = rf"{WORKFLOW_NAME}(@\S{{1,200}})?"
 _FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]*://|[/~])[^\\]*[^\\/]")
-
-
-class OwnKeys(Shape):
-    """Declares the keys of one type of step. Templates in them stay text until an attempt is leased."""
-
-    only_if_given: ClassVar[frozenset[str]] = frozenset()
-    """The keys that have no default."""
-
-    def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
-        """Returns the keys of the type, with their defaults, as a step keeps them."""
-        given = self.model_fields_set
-        values = {
-            key: getattr(self, name)
-            for name, key in names_of(own).items()
-            if name in given or name not in own.only_if_given
-        }
-        return {
-            key: value.model_dump() if isinstance(value, Shape) else value for key, value in values.items()
-        }
 
 
 def _url(value: Any) -> str:
@@ -280,37 +261,6 @@ def _time(value: Any) -> str:
     if not is_template(value):
         parse_time(text(value))
     return text(value)
-
-
-def _action_ref(value: Any) -> str:
-    ref = text(value)
-    if "{{" in ref:
-        raise ValueError(
-            "`action` cannot be a template: the server must know what a step runs before it runs"
-        )
-    if not is_action_ref(ref):
-        raise ValueError(f"`{shorten(ref)}` is not the name of an action: write it as PACK.ACTION")
-    return ref
-
-
-def _params(value: Any) -> Any:
-    if not isinstance(value, dict) and not is_template(value):
-        raise Mismatch("a mapping of parameters, or a template that gives one")
-    return value
-
-
-class ActionKeys(OwnKeys):
-    action: str = declare(
-        "the [action of a pack](packs.md): `PACK.ACTION`",
-        ValueReader(_action_ref, {"type": "string", "pattern": f"^{ACTION_REF}$"}),
-        needed="an action step names the action of a pack, as PACK.ACTION",
-        stand_in="unread.unread",
-    )
-    params: Any = declare(
-        "the parameters of the action: a mapping, or a template that gives one",
-        ValueReader(_params, {"anyOf": [{"type": "object"}, TEMPLATE]}),
-        default={},
-    )
 
 
 class SleepKeys(OwnKeys):

@@ -16,17 +16,17 @@ from tenax.model.definition.workflow import (
 )
 from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
+from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
+from tenax.model.parse.own_keys import OwnKeys
 from tenax.model.parse.retry_fields import RETRY, RetryFields
 from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
 from tenax.model.parse.step_types import (
     SPEC_KEYS,
-    ActionKeys,
     ChildKeys,
     HttpKeys,
     HttpRequest,
-    OwnKeys,
     ProcessKeys,
     PythonKeys,
     SleepKeys,
