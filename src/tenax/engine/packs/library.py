@@ -207,6 +207,8 @@ def _action_info(manifest: Manifest, action: ActionDefinition) -> PackActionInfo
         max_attempts=policy["max_attempts"],
         parameters={
             name: ActionParameter(required=one.required, schema=dict(one.schema), default=one.default)
-            for name, one in action.parameters.items()
+            for name, one in sorted(
+                action.parameters.items(), key=lambda pair: (not pair[1].required, pair[0])
+            )
         },
     )
