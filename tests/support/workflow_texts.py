@@ -203,7 +203,8 @@ MORE_STEPS = {
     PYTHON + "on_failure: {step: b}": "on_failure.step: unknown step `b`",
     PYTHON + "on_failure: {step: '{{ x }}'}": f"on_failure.step: {NO_TEMPLATE}",
     PYTHON + "compensate: undo": "compensate: expected a mapping, found text (undo)",
-    PYTHON + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process, action",
+    PYTHON
+    + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process, action",
     PYTHON + "compensate: {type: sleep, for: 1}": "compensate.type: a compensation is an action for a worker",
     PYTHON
     + "compensate: {type: pyton}": "compensate.type: unknown step type `pyton`; did you mean `python`?",
