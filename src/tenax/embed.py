@@ -44,6 +44,9 @@ class LocalTransport:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         return await self._engine.heartbeat(heartbeat)
 
+    async def pack_chunk(self, content: str, number: int) -> bytes:
+        return await self._engine.packs.chunk(content, number)
+
     async def close(self) -> None:
         """Does nothing: the engine belongs to its opener."""
 

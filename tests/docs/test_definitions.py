@@ -17,6 +17,7 @@ from generate import ROOT
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.source.yaml_source import read_source
 from tenax.policy.check import load_workflow
+from tenax.policy.packs.check_action import load_action
 from tenax.policy.retry.resolve import resolve_policy
 from tenax.settings import Settings, load_settings
 
@@ -26,12 +27,15 @@ def _cases(language: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("block", _cases("yaml"))
-def test_yaml_is_a_valid_workflow_or_policy(block: Block) -> None:
+def test_yaml_is_a_valid_workflow_action_or_policy(block: Block) -> None:
     data = read_source(block.text, filename=block.place).data
+    if "entrypoint" in data or "command" in data:
+        load_action(block.text.encode(), block.place)
+        return
     if "workflow" in data:
         load_workflow(block.text, filename=block.place)
         return
-    assert set(data) == {"retry"}, "neither a whole workflow nor a policy"
+    assert set(data) == {"retry"}, "no whole workflow, action or policy"
     patch, findings = parse_retry(data["retry"], ("retry",))
     assert findings == []
     resolve_policy([patch])

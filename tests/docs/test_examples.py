@@ -47,6 +47,19 @@ def _run_as_written(name: str, database_url: str, home: Path, *arguments: str) -
     return ended.returncode, json.loads(ended.stdout)
 
 
+def test_a_pack_and_a_workflow_that_uses_it(database_url: str, tmp_path: Path) -> None:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("TENAX_")}
+    installed = subprocess.run(
+        [sys.executable, "-m", "tenax", "pack", "install", str(EXAMPLES / "packs" / "weather")],
+        env=kept | {"TENAX_HOME": str(tmp_path), "TENAX_DATABASE_URL": database_url},
+        capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert installed.returncode == 0, installed.stderr
+    code, execution = _run_as_written("packs/forecast.yaml", database_url, tmp_path)
+    assert (code, execution["result"]) == (0, {"tell": "north 4 C, south 21.5 C"})
+    assert execution["steps"]["ask"]["result"][1] == {"station": "south", "temperature": 21.5, "unit": "C"}
+
+
 def _outcomes(execution: dict[str, Any], step: str) -> list[str]:
     return [attempt["outcome"] for attempt in execution["steps"][step]["attempts"]]
 
@@ -246,7 +259,11 @@ def test_convert(database_url: str, tmp_path: Path) -> None:
     assert attempts[-1]["outcome"] == "succeeded"
 
 
-@pytest.mark.parametrize("example", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: path.name)
+PACK = EXAMPLES / "packs" / "weather"
+WORKFLOWS = sorted(set(EXAMPLES.rglob("*.yaml")) - set(PACK.rglob("*.yaml")))
+
+
+@pytest.mark.parametrize("example", WORKFLOWS, ids=lambda path: path.name)
 def test_every_example_is_valid_explained_and_tested(example: Path) -> None:
     source, name = example.read_text("utf-8"), example.relative_to(EXAMPLES).as_posix()
     load_workflow(source, filename=example.name)
@@ -259,6 +276,4 @@ def test_every_example_is_valid_explained_and_tested(example: Path) -> None:
 def test_every_example_is_listed() -> None:
     listed = re.findall(r"\]\((\S+\.yaml)\)", (EXAMPLES / "README.md").read_text("utf-8"))
     children = {"child/region.yaml"}
-    assert set(listed) | children == {
-        path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml")
-    }
+    assert set(listed) | children == {path.relative_to(EXAMPLES).as_posix() for path in WORKFLOWS}

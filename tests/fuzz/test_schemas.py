@@ -92,7 +92,7 @@ def test_a_check_is_short_or_made_aside(reading, schema, value):
         workflow = workflow_of(schema)
         if workflow is None:
             return
-        if is_checked_shortly(workflow, {"x": value}):
+        if is_checked_shortly(workflow.inputs, {"x": value}):
             check(workflow, value)  # what is made at the first check, such as patterns, is kept
             assert calls_of(lambda: check(workflow, value)) <= CALLS + CALLS_OF_STEP * steps_of(
                 workflow, value

@@ -88,7 +88,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "schema",
         "definitions.schema:schema",
         _DEFINITIONS,
-        "Print the JSON Schema of workflow files, for editors.",
+        "Print the JSON Schema of workflow files, or of action files, for editors.",
     ),
     (
         "delays",
@@ -149,6 +149,18 @@ app.command(
     help="Act on all executions that a filter selects, or look after such jobs.",
 )
 app.command(
+    "tenax.cli.commands.definitions.packs:pack",
+    name="pack",
+    group=_DEFINITIONS,
+    help="Install packs of actions, or list, show or remove them.",
+)
+app.command(
+    "tenax.cli.commands.definitions.pack_actions:action",
+    name="action",
+    group=_DEFINITIONS,
+    help="List or show the actions of packs, or run one.",
+)
+app.command(
     "tenax.cli.commands.fleet.workers:workers",
     name="workers",
     group=_FLEET,
@@ -184,6 +196,8 @@ COMMAND_NAMES = (
     "dead-letters",
     "filters",
     "bulk",
+    "pack",
+    "action",
     "workers",
     "queues",
     "workflows",

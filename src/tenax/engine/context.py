@@ -10,8 +10,9 @@ from contextlib import AbstractAsyncContextManager
 import structlog
 
 from tenax.engine.caches.input_cache import InputCache
+from tenax.engine.caches.known_manifests import KnownManifests
 from tenax.engine.caches.lease_cache import LeaseCache
-from tenax.engine.caches.named_plans import NamedPlans
+from tenax.engine.caches.named_plans import PACK, NamedPlans, Stamp
 from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.definitions.reading import Reading
 from tenax.engine.definitions.sender_turns import SenderTurns
@@ -27,7 +28,7 @@ from tenax.settings import Settings
 from tenax.store.connect import Connection, Database
 from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.rows import WorkflowPause
-from tenax.store.tables import plans
+from tenax.store.tables import packs, plans
 from tenax.store.tables.steps import ResultCache
 from tenax.store.transaction import session, snapshot, transaction
 
@@ -110,7 +111,8 @@ class EngineContext:
         """The budget of one rendering: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
         self._views = SenderTurns(VIEWS_AT_ONCE)
-        self.named_plans = NamedPlans(self._find_current_workflows, share)
+        self.named_plans = NamedPlans(self._find_current_meanings, share)
+        self.manifests = KnownManifests()
         self.results = ResultCache()
         self.notifier = Notifier(database)
         self.measures = Measures()
@@ -153,9 +155,18 @@ class EngineContext:
             self.plans.keep(plan_id, plan)
         return plan_id
 
-    async def _find_current_workflows(self, names: list[str]) -> list[plans.WorkflowStamp | None]:
+    async def _find_current_meanings(self, names: list[str]) -> list[Stamp | None]:
+        """Returns what each name of a workflow or of a pack means now."""
+        workflows = [name for name in names if not name.startswith(PACK)]
+        of_packs = [name.removeprefix(PACK) for name in names if name.startswith(PACK)]
+        found: dict[str, Stamp | None] = {}
         async with self.statements() as tx:
-            return await plans.find_current_workflows(tx, names)
+            if workflows:
+                found.update(zip(workflows, await plans.find_current_workflows(tx, workflows), strict=True))
+            if of_packs:
+                current = await packs.find_packs(tx, of_packs)
+                found.update({PACK + name: current.get(name) for name in of_packs})
+        return [found[name] for name in names]
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self._allowed())

@@ -17,11 +17,13 @@ from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.operate.act import act
 from tenax.engine.operate.operator_action import ActionRequest
+from tenax.engine.packs.library import PackLibrary
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
+from tenax.engine.submit.action_execution import action_start
 from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
 from tenax.engine.views import executions as views
 from tenax.model.attempt.outcome import Outcome
@@ -64,6 +66,7 @@ class Engine(EngineReads):
         parts = Parts(database, settings, roll)
         self.context = parts.context
         self.letters = DeadLetters(parts.context)
+        self.packs = PackLibrary(parts.context)
         self.dispatcher = parts.dispatcher
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
@@ -137,10 +140,17 @@ class Engine(EngineReads):
         return await self._submit(starts)
 
     async def execute(self, wanted: WantedExecution) -> LinkedExecution:
-        """Starts a stored workflow, linked to the execution that it repeats if it repeats one."""
+        """Starts an action of a pack or a stored workflow, linked to the execution that it repeats if it repeats one."""
         start = await linked_start(self.context, wanted)
         [submitted] = await self._submit([start])
         return LinkedExecution(submitted.id, start.retry_of, start.original_execution)
+
+    async def run_action(
+        self, ref: str, parameters: Mapping[str, Any], *, key: str | None = None
+    ) -> Submitted:
+        """Starts an execution of one action of a pack."""
+        [submitted] = await self._submit([await action_start(self.context, ref, parameters, key)])
+        return submitted
 
     async def find_faults(self, submissions: Sequence[Submission]) -> Sequence[SubmissionFault]:
         """Checks submissions as `submit` does, and starts nothing. Returns what is wrong with each of them."""

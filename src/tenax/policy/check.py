@@ -107,6 +107,9 @@ class _Check:
         given = action.spec.get("input") if action.type == "workflow" else None
         if isinstance(given, str):
             self._reach.check_whole(given, "a mapping of inputs", place, (*path, "input"))
+        params = action.spec.get("params") if action.type == "action" else None
+        if isinstance(params, str):
+            self._reach.check_whole(params, "a mapping of parameters", place, (*path, "params"))
         if action.dependency is not None:
             self._refuse_template(action.dependency, (*path, "dependency"))
 
@@ -186,13 +189,13 @@ class _Check:
         given = self._findings.source.value(path)
         if patch is not None or not isinstance(given, dict):
             return
-        for below, text in _conditions(given):
+        for below, text in conditions_of(given):
             self._check_condition(text, (*path, *below))
 
     def _check_failure_fields(self, patch: Mapping[str, Any], path: Path) -> None:
         """Reports unknown fields of `failure`. They would be None for every failure, so that the condition
         would not mean what it says."""
-        for below, text in _conditions(patch):
+        for below, text in conditions_of(patch):
             with contextlib.suppress(
                 ExpressionError
             ):  # an expression that cannot be compiled is reported with the policy
@@ -234,7 +237,7 @@ class _InheritedFindings(Findings):
         self._tell(path, f"{message}; a step without it says `retry: {{vary: []}}`")
 
 
-def _conditions(patch: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def conditions_of(patch: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yields the conditions of one level's policy, which may be wrong in any other way."""
     rules = patch.get("rules")
     listed: list[tuple[Path, Any]] = [((name,), patch.get(name)) for name in ("retry_when", "stop_when")]

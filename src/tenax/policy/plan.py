@@ -11,7 +11,8 @@ from typing import Any
 
 from tenax.model.definition.types import SERVER_TYPES
 from tenax.model.definition.vary import merge_override
-from tenax.model.definition.workflow import Step, Workflow
+from tenax.model.definition.workflow import COMPENSATION, Step, Workflow
+from tenax.model.packs.action import BoundAction
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.compiler import Expression, compile_expression
@@ -27,14 +28,14 @@ from tenax.policy.expressions.templates import (
 )
 from tenax.policy.fixed_successor import FixedSuccessor, find_fixed_successors
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
+from tenax.policy.packs.bind import bind_step
 from tenax.policy.queued_action import QueuedAction, queued_action
-from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
+from tenax.policy.resolve_policies import resolve_policies
+from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash
 from tenax.policy.retry.until import CompiledUntil, compile_until
 from tenax.policy.retry.vary import overrides_of
 
 Reads = frozenset[tuple[str, ...]]
-COMPENSATION = "compensate:"
-"""The prefix of a step's name for the policy of its compensation. Names of steps contain no colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,16 @@ class PlannedChild:
     hash: str
     folder: str | None = None
     """The folder of its file, relative to that of its parent."""
+    packs: tuple[str, ...] = ()
+    """The contents of packs that it and its own children use."""
+
+    def as_dict(self) -> dict[str, Any]:
+        body = {"plan_id": self.plan_id, "hash": self.hash, "folder": self.folder}
+        return body | ({"packs": list(self.packs)} if self.packs else {})
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> PlannedChild:
+        return cls(**{**body, "packs": tuple(body.get("packs", ()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,14 @@ class Plan:
     soonest: float | None = None
     """Seconds until the first limit of a new execution may expire: its deadline, or a time in the queue."""
     children: Mapping[str, PlannedChild] = field(default_factory=dict)
+    bound: Mapping[str, BoundAction] = field(default_factory=dict)
+    """The actions of packs that its steps and compensations run, by the names of their policies."""
+
+    @property
+    def packs(self) -> tuple[str, ...]:
+        """Returns the contents of packs that the plan and its children use."""
+        own = {action.hash for action in self.bound.values()}
+        return tuple(sorted(own.union(*(child.packs for child in self.children.values()))))
 
     def action(self, step: str, *, compensates: bool) -> PlannedAction:
         """Returns the action of an item: that of the step, or its compensation."""
@@ -173,29 +192,25 @@ def action_limit_name(workflow: str, step: Step) -> str:
 
 
 def make_plan(
-    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, PlannedChild] | None = None
+    workflow: Workflow,
+    server_retry: Patch | None,
+    children: Mapping[str, PlannedChild] | None = None,
+    bound: Mapping[str, BoundAction] | None = None,
 ) -> Plan:
-    """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
-    return _run_through(planning(workflow, resolve_policies(workflow, server_retry), children))
-
-
-def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str, Policy]:
-    """Returns the policy of every action, by the name of its step."""
-    policies: dict[str, Policy] = {}
-    for step in workflow.steps:
-        policies[step.name] = resolve_policy([step.retry, workflow.retry, server_retry])
-        if step.compensate is not None:
-            levels = [step.compensate.retry, workflow.retry, server_retry]
-            policies[COMPENSATION + step.name] = resolve_policy(levels)
-    return policies
+    """Resolves every policy: step, action, workflow defaults, server defaults, nearest first."""
+    policies = resolve_policies(workflow, server_retry, bound)
+    return _run_through(planning(workflow, policies, children, bound=bound))
 
 
 def restore_plan(
-    workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, PlannedChild] | None = None
+    workflow: Workflow,
+    policies: Mapping[str, Policy],
+    children: Mapping[str, PlannedChild] | None = None,
+    bound: Mapping[str, BoundAction] | None = None,
 ) -> Plan:
-    """Restores a stored plan. Its policies and children stay as they were resolved then, whatever the
+    """Restores a stored plan. Its policies, children and actions stay as they were resolved then, whatever the
     defaults are now."""
-    return _run_through(planning(workflow, policies, children))
+    return _run_through(planning(workflow, policies, children, bound=bound))
 
 
 def _run_through(planning: Generator[None, None, Plan]) -> Plan:
@@ -212,22 +227,26 @@ def planning(
     policies: Mapping[str, Policy],
     children: Mapping[str, PlannedChild] | None = None,
     content: str | None = None,
+    bound: Mapping[str, BoundAction] | None = None,
 ) -> Generator[None, None, Plan]:
     """Makes a plan, and yields after every small part of it: a definition may have thousands of steps. `content` is the
-    hash of the workflow, if it is known."""
-    dependents, children = dependents_of(workflow), children or {}
+    hash of the workflow, if it is known. `bound` has the actions of packs."""
+    dependents, children, bound = dependents_of(workflow), children or {}, bound or {}
     stands_in_for = {fallback: step for step, fallback in fallbacks_of(workflow).items()}
     known: Known = {}
     steps: dict[str, PlannedStep] = {}
     yield
     for step in workflow.steps:
         behind, instead_of = tuple(dependents[step.name]), stands_in_for.get(step.name)
-        steps[step.name] = yield from _planned(step, policies, behind, instead_of, known)
+        runs = _bind(step, bound) if bound else step
+        steps[step.name] = yield from _planned(runs, policies, behind, instead_of, known)
     content = content or workflow_hash(workflow)
     yield
     identity: list[Any] = [content, {name: action.policy_hash for name, action in _actions(steps).items()}]
     if children:
         identity.append({step: [child.hash, child.folder] for step, child in children.items()})
+    if bound:
+        identity.append({name: [action.hash, action.ref] for name, action in bound.items()})
     identity_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     yield
     goals = frozenset(goals_of(workflow))
@@ -260,7 +279,16 @@ def planning(
             default=None,
         ),
         children=children,
+        bound=bound,
     )
+
+
+def _bind(step: Step, bound: Mapping[str, BoundAction]) -> Step:
+    runs = bind_step(step, bound.get(step.name))
+    undoing = bound.get(COMPENSATION + step.name)
+    if undoing is None or runs.compensate is None:
+        return runs
+    return replace(runs, compensate=bind_step(runs.compensate, undoing))
 
 
 def _is_queued_at_once(step: PlannedStep) -> bool:

@@ -16,7 +16,7 @@ from tenax.errors import TenaxError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
-from tenax.sdk.operator_client import OperatorClient
+from tenax.sdk.pack_client import PackClient
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
 from tenax.settings.home import find_home
@@ -26,10 +26,11 @@ PARK_SECONDS = 20.0
 """Seconds for which one request for events waits in the server for the next event."""
 VERIFY_SECONDS = 600.0
 """How long one request to check executions may take: a page ends after seconds, but one execution may be huge."""
+ARCHIVE = "application/x-tar"  # the media type of a pack, the only body that is no JSON
 VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 
 
-class Client(OperatorClient):
+class Client(PackClient):
     """Calls the HTTP API of a server. Use it as `async with Client(url, token) as client:`, or call `await client.close()`.
 
     Given several URLs with commas between them, it speaks to one that answers. Without a token, it reads the one in `$TENAX_HOME`
@@ -263,13 +264,14 @@ class Client(OperatorClient):
         timeout: float | None = None,  # noqa: ASYNC109 - the HTTP client's own, not a scope of ours
         repeatable: bool = False,
     ) -> Any:
+        raw = isinstance(body, bytes)
         response = await self._servers.request(
             method,
             path,
             repeatable=repeatable or method != "POST",
             params={name: value for name, value in (query or {}).items() if value is not None},
-            content=None if body is None else orjson.dumps(body, default=structs.asdict),
-            headers=None if body is None else {"content-type": "application/json"},
+            content=body if body is None or raw else orjson.dumps(body, default=structs.asdict),
+            headers=None if body is None else {"content-type": ARCHIVE if raw else "application/json"},
             timeout=self._timeout if timeout is None else timeout,
         )
         if VERSION_HEADER not in response.headers and _speaks_for_itself(response.status_code):

@@ -34,6 +34,8 @@ from tenax.server.api import (
     executions,
     filters,
     fleet,
+    pack_actions,
+    packs,
     steps,
     workers,
     workflows,
@@ -77,6 +79,8 @@ API = (
     filters,
     bulk,
     workflows,
+    packs,
+    pack_actions,
     callbacks,
     verify,
     fleet,
@@ -121,6 +125,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         authenticator=authenticator,
         max_body=settings.max_body,
         body_memory=settings.body_memory,
+        max_pack=settings.max_pack,
     )
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to do this
     return app

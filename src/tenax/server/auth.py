@@ -17,6 +17,7 @@ from tenax.store.fleet.tokens import Role, any_live_token, find_token, hash_secr
 TOKEN_CACHE_SECONDS = 5.0
 """Seconds for which a token is cached. A revocation takes effect at most this late."""
 HEALTH = frozenset({"/healthz", "/readyz"})
+PACKS = "/v1/packs"
 PAGE = "/docs"
 """The page that shows the API. The description that it reads, `/openapi.json`, is not public."""
 CALLBACKS = "/v1/callbacks/"
@@ -39,8 +40,8 @@ ANONYMOUS = Principal("anonymous@loopback", "admin")
 def is_allowed(role: Role, method: str, path: str) -> bool:
     """Returns whether a role may make a request.
 
-    Workers lease and report, viewers read, and operators also act on executions and the fleet. Admins may do all that, and manage
-    tokens.
+    Workers lease and report, viewers read, and operators also act on executions and the fleet. Admins may do all that, manage
+    tokens, and install packs: the actions of a pack run on every worker.
     """
     if role == "admin":
         return True
@@ -50,6 +51,8 @@ def is_allowed(role: Role, method: str, path: str) -> bool:
         return False
     if method in ("GET", "HEAD"):
         return role in ("viewer", "operator")
+    if path.startswith(PACKS):
+        return False
     return role == "operator"
 
 

@@ -12,7 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenax import __version__
 from tenax.engine.definitions.sender_turns import sent_by
 from tenax.errors import Busy, TenaxError, TooLarge
-from tenax.server.auth import CALLBACKS, Authenticator, is_public_path
+from tenax.model.packs.archive import largest_archive
+from tenax.model.packs.archive import too_large as pack_too_large
+from tenax.server.auth import CALLBACKS, PACKS, Authenticator, is_public_path
 from tenax.server.long_poll import Stopping
 from tenax.server.problems import answer_problem
 from tenax.server.refusals import Refusals
@@ -34,10 +36,13 @@ _log = structlog.get_logger("tenax.server")
 class EntryMiddleware:
     """Checks each request before its body is read, and answers all errors. It is plain ASGI, since FastAPI would hide some errors."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, max_body: int, body_memory: int) -> None:
+    def __init__(
+        self, app: ASGIApp, authenticator: Authenticator, max_body: int, body_memory: int, max_pack: int
+    ) -> None:
         self._app = app
         self._authenticator = authenticator
         self._max_body = max_body
+        self._max_pack = max_pack
         self._room = BodyRoom(body_memory)
         self._refusals = Refusals()
 
@@ -68,6 +73,9 @@ class EntryMiddleware:
             await answer_problem(_unexpected(error, scope))(scope, receive, answer)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _AnswerState) -> None:
+        if _is_pack(scope):  # its route takes it piece by piece, within a limit of its own
+            await self._app(scope, receive, answer)
+            return
         sender = _sender(scope)
         bounded = _BoundedReceive(receive, self._max_body, self._room, sender)
         try:
@@ -78,8 +86,18 @@ class EntryMiddleware:
 
     def _check_length(self, scope: Scope) -> None:
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if length.isdigit() and int(length[:20]) > self._max_body:
+        if not length.isdigit():
+            return
+        if _is_pack(scope):
+            if int(length[:20]) > largest_archive(self._max_pack):
+                raise pack_too_large(self._max_pack)
+        elif int(length[:20]) > self._max_body:
             raise too_large(self._max_body)
+
+
+def _is_pack(scope: Scope) -> bool:
+    """Returns whether the body of a request is the archive of a pack."""
+    return bool(scope["path"] == PACKS and scope["method"] == "POST")
 
 
 def _sender(scope: Scope) -> Sender:

@@ -138,6 +138,11 @@ class Settings(BaseModel):
     max_schema: Annotated[int, whole_number(1)] = setting(
         5000, "the most values in the schemas of all inputs of a definition"
     )
+    max_pack: Size = setting("50MB", "the most bytes in the files of a pack that is installed")
+    pack_cache: Size = setting(
+        "1GB",
+        "how much a worker keeps of the packs that it has fetched, in `$TENAX_HOME/packs`. Packs in use may exceed it",
+    )
     definition_time: PositiveDuration = setting("30s", "the most processor time for reading one definition")
     max_input: Size = setting("8MB", "the largest input that is checked in a separate process")
     input_time: PositiveDuration = setting("1s", "the most processor time for checking one input")

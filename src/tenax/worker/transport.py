@@ -65,6 +65,10 @@ class Transport(Protocol):
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
 
+    async def pack_chunk(self, content: str, number: int) -> bytes:
+        """Returns a chunk of the content of a pack, which is empty after the last one."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -111,6 +115,11 @@ class HttpTransport:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         body = _dump(heartbeat)
         return _read(_read_heartbeat_answer, await self._post("heartbeat", body, self._heartbeat_seconds))
+
+    async def pack_chunk(self, content: str, number: int) -> bytes:
+        path = f"/v1/worker/packs/{content}/chunks/{number}"
+        answer = await self._servers.request("GET", path, repeatable=True, timeout=self._answer_seconds)
+        return check_answer(answer).content
 
     async def end_life(self, ended: EndedLife) -> int:
         """Tells the server that a worker's process has died. Supervisors call it. Returns the number of lost leases."""

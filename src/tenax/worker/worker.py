@@ -11,6 +11,8 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from tenax.credentials.private_variables import own_variables
@@ -37,6 +39,8 @@ from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets
 from tenax.worker.link import Link, LinkDown
 from tenax.worker.outbox import Outbox
+from tenax.worker.packs.cache import CACHE_SIZE, PackCache
+from tenax.worker.packs.fetch import fetches_over
 from tenax.worker.self_check import NO_DEMAND, Demand, SelfCheck
 from tenax.worker.server_orders import ServerOrders
 from tenax.worker.task_pool import TaskPool
@@ -74,10 +78,12 @@ class Worker:
         overload_lag: float = 1.0,
         http_addresses: str = "any",
         max_result: int = RESULT_LIMIT,
+        packs: Path | None = None,
+        pack_cache: int = CACHE_SIZE,
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
     ) -> None:
-        """Prepares a worker.
+        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None.
 
         `life` is a UUID that names this run of the process, if a supervisor chose one. `environment` defaults to that of this
         process.
@@ -89,8 +95,10 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
-        self._executors = Executors(self._count_overdue, http_addresses=http_addresses, max_result=max_result)
         self._link = Link()
+        kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
+        limits: dict[str, Any] = {"http_addresses": http_addresses, "max_result": max_result}
+        self._executors = Executors(self._count_overdue, kept, **limits)
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
         self._pool = TaskPool(self._run)

@@ -24,11 +24,14 @@ from tenax.model.attempt import bounded
 from tenax.model.filters import terms as filters
 from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.inputs import inputs as declared
+from tenax.model.packs.archive import MAX_FILES
+from tenax.model.packs.names import MAX_PATH
 from tenax.model.source.yaml_builder import MAX_DEPTH, MAX_VALUES
 from tenax.model.wire_types import BATCH, FILES, LONGEST_LEASE_WAIT
 from tenax.policy.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
 from tenax.policy.expressions.values import TEXT_LIMIT
+from tenax.policy.packs.read_pack import MAX_ACTION_FILE, MAX_ACTIONS
 from tenax.server.api.executions import LONGEST_NEWS_WAIT
 from tenax.server.protocol.bounded import MAX_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
@@ -39,6 +42,7 @@ from tenax.store.selection.conditions import FILTER_SECONDS
 from tenax.store.tables.log import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
 from tenax.worker.executors.redirects import MAX_REDIRECTS
 from tenax.worker.handlers.error_outcomes import STDERR_LIMIT, TRACEBACK_LIMIT
+from tenax.worker.packs.parameters import CHECK_SECONDS
 from tenax.worker.processes.processes import STDOUT_LIMIT
 
 _TEMPLATE = "class `invalid`, reason `template_error`"
@@ -109,6 +113,17 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
         Limit("values in all, and levels", f"{_count(MAX_VALUES)}, {MAX_DEPTH}", "422"),
         Limit("levels of children", _count(DEEPEST_CHILD), "422"),
+    ),
+    "Packs": (
+        Limit("bytes of the files of a pack", "max_pack", "413"),
+        Limit("files of a pack", _count(MAX_FILES), "413"),
+        Limit("actions of a pack", _count(MAX_ACTIONS), "413"),
+        Limit("an action file, and `pack.yaml`", _size(MAX_ACTION_FILE), "413"),
+        Limit("parameters of an action", _count(declared.MAX_INPUTS), "422"),
+        Limit("a path in a pack", _count(MAX_PATH, "bytes"), "422"),
+        Limit("processor time to read one in a process beside the server", "definition_time", "422"),
+        Limit("packs that a worker keeps", "pack_cache", "those that were unused for longest are dropped"),
+        Limit("time to check parameters whose schemas may take long, on a worker", f"{CHECK_SECONDS:g}s", "class `invalid`, reason `invalid_parameters`"),
     ),
     "Inputs, schemas and fan-outs": (
         Limit("input of a check in a process beside the server", "max_input", _CHECK),

@@ -10,6 +10,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "timeout_seconds": "double precision",
         "max_retries": "integer",
         "retry_config": "jsonb",
+        "pack": "text",
     },
     "attempts": {
         "id": "bigint",

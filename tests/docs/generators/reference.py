@@ -8,6 +8,7 @@ from generators.tables import code, codes, table
 from tenax.errors import TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
+from tenax.model.parse.action_file import ActionFile, PackFile
 from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.parse.shape import Shape
 from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
@@ -109,7 +110,7 @@ def until_variables() -> str:
 
 def template_variables() -> str:
     places = (
-        ("the keys of a python, http or process step (`args`, `url`, ...)", SPEC_VARIABLES),
+        ("the keys of a python, http, process or action step (`args`, `url`, ...)", SPEC_VARIABLES),
         ("the keys of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
         ("`compensate`", COMPENSATE_VARIABLES),
         ("`concurrency.key`", ONCE_VARIABLES),
@@ -240,6 +241,8 @@ BLOCKS = {
     "step-keys": lambda: keys_of(WorkerStep),
     "concurrency-keys": lambda: keys_of(ConcurrencyKeys),
     **{f"{kind}-keys": lambda own=own: keys_of(own) for kind, own in OWN_KEYS.items()},
+    "action-file-keys": lambda: keys_of(ActionFile),
+    "pack-file-keys": lambda: keys_of(PackFile),
     "not-yet": not_yet,
     "errors": errors,
     "filter-fields": filter_fields,

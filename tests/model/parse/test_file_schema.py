@@ -117,4 +117,4 @@ def test_a_step_of_each_type_has_its_keys(kind):
         if one["properties"].get("type", {}).get("const") == kind and "step" in one["properties"]
     ]
     assert set(shape["properties"]) == set(STEP_SHAPES[kind].key_names())
-    assert {"step", "type"} <= set(shape["required"])
+    assert {"step", "action" if kind == "action" else "type"} <= set(shape["required"])

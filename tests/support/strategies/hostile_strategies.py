@@ -193,7 +193,9 @@ def mutated(draw: st.DrawFn, document: Any, *, keys: Any = None, most: int = 3) 
 
 # -- workflow files
 
-WORKFLOWS = tuple(path.read_text("utf-8") for path in sorted(EXAMPLES.rglob("*.yaml")))
+WORKFLOWS = tuple(
+    text for path in sorted(EXAMPLES.rglob("*.yaml")) if "\nworkflow:" in (text := path.read_text("utf-8"))
+)
 _DOCUMENTS = tuple(yaml.safe_load(text) for text in WORKFLOWS)
 _YAML_KEYS = st.sampled_from([*ODD_TEXTS, 1, 1.5, None, True, "retry", "needs", "for_each", "until", "vary"])
 FRAGMENTS = (

@@ -102,7 +102,7 @@ STEPS = {
     "type: python, task: t, budget: {}": f"workflow[0].budget: `budget` {NOT_YET}",
     "type: agent, prompt: x": f"workflow[0].type: the step type `agent` {NOT_YET}",
     "type: pod, command: x": f"workflow[0].type: the step type `pod` {NOT_YET}",
-    "task: t": "workflow[0]: `type` is missing: write one of python, http, process, sleep, wait, workflow",
+    "task: t": "workflow[0]: `type` is missing: write one of python, http, process, action, sleep, wait, workflow",
     "type: yes": 'type: expected text, found a boolean (yes): quote it: "yes"',
     "type: http": "workflow[0]: `url` is missing",
     "type: process": "workflow[0]: `command` is missing",
@@ -203,7 +203,8 @@ MORE_STEPS = {
     PYTHON + "on_failure: {step: b}": "on_failure.step: unknown step `b`",
     PYTHON + "on_failure: {step: '{{ x }}'}": f"on_failure.step: {NO_TEMPLATE}",
     PYTHON + "compensate: undo": "compensate: expected a mapping, found text (undo)",
-    PYTHON + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process",
+    PYTHON
+    + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process, action",
     PYTHON + "compensate: {type: sleep, for: 1}": "compensate.type: a compensation is an action for a worker",
     PYTHON
     + "compensate: {type: pyton}": "compensate.type: unknown step type `pyton`; did you mean `python`?",

@@ -99,6 +99,31 @@ class DatabaseBackend:
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.tree(check_id(execution_id))))
 
+    async def install_pack(self, archive: bytes, *, folder: str) -> dict[str, Any]:
+        async with self._writing():
+            answer = await self._engine.packs.install(_pieces(archive), folder=folder, actor=self._actor)
+        return dict(to_builtins(answer))
+
+    async def packs(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.packs.list()]
+
+    async def pack(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.packs.get(name)))
+
+    async def remove_pack(self, name: str) -> dict[str, Any]:
+        async with self._writing():
+            return dict(to_builtins(await self._engine.packs.remove(name, actor=self._actor)))
+
+    async def actions(self, pack: str | None) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.packs.actions(pack)]
+
+    async def action(self, ref: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.packs.action(ref)))
+
+    async def run_action(self, ref: str, params: Mapping[str, Any]) -> int:
+        async with self._writing():
+            return (await self._engine.run_action(ref, params)).id
+
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         async with self._writing():
             return await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
@@ -293,3 +318,7 @@ class DatabaseBackend:
             Unreachable
         ):  # the change is committed, and the sweep of a server finds it too
             await self._engine.context.notifier.flush()
+
+
+async def _pieces(archive: bytes) -> AsyncIterator[bytes]:
+    yield archive

@@ -130,6 +130,27 @@ class ServerBackend:
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
         return list(await self._client.workflows(name))
 
+    async def install_pack(self, archive: bytes, *, folder: str) -> dict[str, Any]:
+        return await self._client.install_pack(archive, folder=folder)
+
+    async def packs(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.packs())
+
+    async def pack(self, name: str) -> dict[str, Any]:
+        return await self._client.pack(name)
+
+    async def remove_pack(self, name: str) -> dict[str, Any]:
+        return await self._client.remove_pack(name)
+
+    async def actions(self, pack: str | None) -> Sequence[dict[str, Any]]:
+        return list(await self._client.actions(pack))
+
+    async def action(self, ref: str) -> dict[str, Any]:
+        return await self._client.action(ref)
+
+    async def run_action(self, ref: str, params: Mapping[str, Any]) -> int:
+        return int((await self._client.run_action(ref, params))["id"])
+
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         return bool((await self._client.cancel(check_id(execution_id), reason=reason))["changed"])
 

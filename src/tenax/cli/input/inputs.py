@@ -36,7 +36,7 @@ def read_bytes(name: str) -> bytes:
     return sys.stdin.buffer.read(files.MAX_FILE_SIZE) if name == STDIN else files.read_bytes(name)
 
 
-def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:
+def parse_inputs(pairs: Sequence[str], file: str | None = None, *, flag: str = "--input") -> dict[str, Any]:
     """Returns the inputs of an execution: those of the file, then each `NAME=VALUE`. VALUE is JSON if it parses, else text."""
     inputs = _inputs_of_file(file) if file else {}
     seen: set[str] = set()
@@ -44,11 +44,11 @@ def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise UsageError(
-                f"--input {shorten(pair)}: expected NAME=VALUE",
-                remedy="such as --input url=http://localhost/",
+                f"{flag} {shorten(pair)}: expected NAME=VALUE",
+                remedy=f"such as {flag} url=http://localhost/",
             )
         if name.strip() in seen:
-            raise UsageError(f"--input {shorten(name.strip())} is given twice", remedy="keep one of them")
+            raise UsageError(f"{flag} {shorten(name.strip())} is given twice", remedy="keep one of them")
         seen.add(name.strip())
         inputs[name.strip()] = json_or_text(value)
     return inputs

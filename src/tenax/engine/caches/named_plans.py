@@ -10,7 +10,11 @@ from tenax.engine.group_commit import GroupCommit
 from tenax.policy.plan import Plan
 from tenax.store.tables.plans import WorkflowStamp
 
-LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
+PACK = "pack:"
+"""The prefix of a pack's name among the names on which a plan depends. Names of workflows contain no colon."""
+Stamp = WorkflowStamp | str
+"""The meaning of a name at one moment. That of a pack is the hash of its content."""
+LookUp = Callable[[list[str]], Awaitable[list[Stamp | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +23,9 @@ class NamedPlan:
 
     plan: Plan
     plan_id: int
-    rests_on: Mapping[str, WorkflowStamp]
-    """Each name in the tree of definitions, this one included, with its meaning when the plan was made."""
+    rests_on: Mapping[str, Stamp]
+    """Each name in the tree of definitions, this one included, with its meaning when the plan was made. Its packs are among
+    them."""
 
 
 class NamedPlans:
@@ -31,7 +36,7 @@ class NamedPlans:
     """
 
     def __init__(self, look_up: LookUp, most: int) -> None:
-        self._current = GroupCommit[str, WorkflowStamp | None](look_up)
+        self._current = GroupCommit[str, Stamp | None](look_up)
         self._kept: WeightedCache[str, NamedPlan] = WeightedCache(
             most, lambda entry: weight_of_plan(entry.plan)
         )

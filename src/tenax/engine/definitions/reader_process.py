@@ -14,6 +14,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from tenax.errors import InvalidDefinition, TenaxError
@@ -23,7 +24,8 @@ from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse.parse import DefinitionLimits, workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.policy.check import load_workflow
-from tenax.policy.plan import resolve_policies
+from tenax.policy.packs.read_pack import PackLimits, read_pack
+from tenax.policy.resolve_policies import resolve_policies
 from tenax.policy.retry.resolve import policy_hash
 
 NICE = 10
@@ -104,6 +106,14 @@ def _restore_plan(body: str, policies: str, policy_bodies: str) -> Iterator[Any]
     return _parts(Workflow.from_dict(decode(body)), resolved)
 
 
+def _read_pack(
+    path: str, folder: str | None, server_retry: Patch | None, limits: PackLimits
+) -> Iterator[Any]:
+    """Reads the archive of a pack from a file, and yields its manifest."""
+    with Path(path).open("rb") as stream:
+        yield read_pack(stream, folder, server_retry, limits)
+
+
 def _parts(workflow: Workflow, policies: dict[str, Policy]) -> Iterator[Any]:
     """Divides a definition into parts: the workflow without its steps, its hash and its text, and then its steps with
     what belongs to each."""
@@ -123,6 +133,7 @@ TASKS: dict[str, Callable[..., Iterator[Any]]] = {
     "check_input": _check_input,
     "count_values": _count_values,
     "read": _read,
+    "read_pack": _read_pack,
     "restore": _restore,
     "restore_plan": _restore_plan,
 }

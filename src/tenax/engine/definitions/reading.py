@@ -20,13 +20,16 @@ from tenax.model.definition.workflow import Input, Workflow
 from tenax.model.inputs.inputs import DefinitionLimits, check_input, fill_in, is_checked_shortly
 from tenax.model.inputs.schema_cost import NotAtOnce
 from tenax.model.json_text import decode, encode, json_fault, most_values
+from tenax.model.packs.action import BoundAction
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.parse.workflow_file import build_validators
 from tenax.model.policy import Patch, Policy
 from tenax.policy.check import load_workflow
+from tenax.policy.packs.bind import action_references
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
+from tenax.policy.resolve_policies import resolving
 from tenax.settings import Settings
-from tenax.store.tables.plans import StoredPlan, Texts, stored_children
+from tenax.store.tables.plans import StoredPlan, Texts, bound_actions, stored_children
 
 READ_AT_ONCE = 4_000
 """Characters of a definition that is read at once. That takes about 10 ms."""
@@ -38,7 +41,8 @@ RARELY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Is a definition. It has a plan if the plan depends on nothing else, as for most definitions, which have no children."""
+    """Is a definition. It has a plan if the plan depends on nothing else, as for most definitions, which have neither children
+    nor actions of packs."""
 
     workflow: Workflow
     hash: str
@@ -58,7 +62,7 @@ class Reading:
         """`most` is the limit of the definitions in memory, in estimated bytes."""
         self.reader_processes = ReaderProcesses(settings.aside_processes, settings.aside_memory)
         self._settings = settings
-        self._server_retry = server_retry
+        self.server_retry = server_retry
         self._kept: WeightedCache[_Key, tuple[Definition, int]] = WeightedCache(most, _weight)
         self._under_way: dict[_Key, asyncio.Future[Definition]] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -89,7 +93,7 @@ class Reading:
         if len(body) <= RESTORED_AT_ONCE:
             workflow = Workflow.from_dict(decode(body))
             return Definition(workflow, content)
-        return await self._take_in("restore", body, self._server_retry)
+        return await self._take_in("restore", body, self.server_retry)
 
     async def restore_plan(self, stored: StoredPlan) -> Plan:
         if len(stored.workflow) + len(stored.policy_bodies) <= 2 * RESTORED_AT_ONCE:
@@ -97,32 +101,54 @@ class Reading:
         definition = await self._take_in(
             "restore_plan", stored.workflow, stored.policies, stored.policy_bodies
         )
-        return await self.plan(definition, stored_children(stored.children))
+        bound = bound_actions(stored.actions)
+        return await self.plan(definition, stored_children(stored.children), bound, restores=True)
 
-    async def plan(self, definition: Definition, children: Mapping[str, PlannedChild]) -> Plan:
-        """Makes the plan of a definition. A large plan is made in slices, one plan after the other."""
+    async def plan(
+        self,
+        definition: Definition,
+        children: Mapping[str, PlannedChild],
+        bound: Mapping[str, BoundAction] | None = None,
+        *,
+        restores: bool = False,
+    ) -> Plan:
+        """Makes the plan of a definition. A large plan is made in slices, one plan after the other.
+
+        `restores` says that the policies of the definition are final, with the levels of its actions.
+        """
         if definition.policies is None:
-            return make_plan(definition.workflow, self._server_retry, children)
+            return make_plan(definition.workflow, self.server_retry, children, bound)
         async with self._one_at_a_time:
             with _no_collections():
-                return await in_slices(
-                    planning(definition.workflow, definition.policies, children, definition.hash)
-                )
+                return await in_slices(self._planning(definition, children, bound or {}, restores=restores))
+
+    def _planning(
+        self,
+        definition: Definition,
+        children: Mapping[str, PlannedChild],
+        bound: Mapping[str, BoundAction],
+        *,
+        restores: bool,
+    ) -> Generator[None, None, Plan]:
+        workflow, policies = definition.workflow, definition.policies or {}
+        if bound and not restores:
+            policies = yield from resolving(workflow, policies, self.server_retry, bound)
+        return (yield from planning(workflow, policies, children, definition.hash, bound))
 
     def _read_at_once(self, source: str, filename: str | None) -> Definition:
         limits = replace(self._limits, at_once=True)
-        workflow = load_workflow(source, filename=filename, server_retry=self._server_retry, limits=limits)
-        if child_references(workflow):
+        workflow = load_workflow(source, filename=filename, server_retry=self.server_retry, limits=limits)
+        if _depends_on_others(workflow):
             return Definition(workflow, workflow_hash(workflow))
-        plan = make_plan(workflow, self._server_retry)
+        plan = make_plan(workflow, self.server_retry)
         return Definition(workflow, plan.workflow_hash, plan)
 
     async def _read_in_process(self, key: _Key) -> Definition:
         source, filename = key
         try:
             self._refuse_large(source, filename)
-            definition = await self._take_in("read", source, filename, self._server_retry, self._limits)
-            if not child_references(definition.workflow):
+            definition = await self._take_in("read", source, filename, self.server_retry, self._limits)
+            if not _depends_on_others(definition.workflow):
                 definition = replace(definition, plan=await self.plan(definition, {}))
             return self._keep(key, definition)
         except TaskNotDone as bound:
@@ -194,12 +220,12 @@ class Reading:
 
     def checks_shortly(self, workflow: Workflow, given: Mapping[str, Any]) -> bool:
         """Returns whether `check` gives its answer at once."""
-        return is_checked_shortly(workflow, given)
+        return is_checked_shortly(workflow.inputs, given)
 
     async def check(self, workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
         """Checks the inputs of an execution, and returns the inputs that it starts with. Raises InvalidInput with what
         does not fit."""
-        if is_checked_shortly(workflow, given):
+        if is_checked_shortly(workflow.inputs, given):
             return check_input(workflow, given)
         text = encode(given)
         most, seconds = self._settings.max_input, self._settings.input_time
@@ -217,7 +243,7 @@ class Reading:
                 f"the input does not fit workflow `{workflow.name}`:\n  {self._bound_words(bound) or slow}",
                 remedy="simplify the `pattern`, `anyOf` and `$ref` of the workflow's input schemas, or send less",
             ) from None
-        return fill_in(workflow, given)
+        return fill_in(workflow.inputs, given)
 
 
 @contextlib.contextmanager
@@ -238,6 +264,11 @@ def _no_collections() -> Iterator[None]:
             gc.collect()  # here, and not in the middle of a report
         if enabled:
             gc.enable()
+
+
+def _depends_on_others(workflow: Workflow) -> bool:
+    """Returns whether the plan depends on other definitions, or on what is installed."""
+    return bool(child_references(workflow)) or next(action_references(workflow), None) is not None
 
 
 def _is_small(source: str) -> bool:

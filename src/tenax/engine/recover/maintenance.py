@@ -13,6 +13,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.fleet.health_watch import HealthWatch
 from tenax.engine.fleet.leader import Leadership
+from tenax.engine.packs.library import delete_unused_packs
 from tenax.engine.recover.server_holds import HeldItemReleases
 from tenax.engine.recover.sweep import Recovery
 from tenax.engine.recover.unserved_work import UnservedWork
@@ -89,7 +90,7 @@ class Maintenance:
         return await self._recovery.sweep(most)
 
     async def sweep(self) -> None:
-        """Repairs stuck executions, forgets workers that went away, and makes room in the log."""
+        """Repairs stuck executions, forgets workers that went away and packs that nothing uses, and makes room in the log."""
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
@@ -99,6 +100,7 @@ class Maintenance:
         await self.make_log_partitions()
         await self._give_up_unwanted()
         await self._holds.release()
+        await delete_unused_packs(self._context)
 
     async def make_log_partitions(self) -> None:
         """Makes the log's partitions of the next months. Blocking sessions are logged once, and the next sweep tries

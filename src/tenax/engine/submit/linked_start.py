@@ -1,4 +1,4 @@
-"""Starts a stored workflow by its name, on its own or as a retry of an execution that has ended: the body of Attune's
+"""Starts an action of a pack or a stored workflow by its name, on its own or as a retry of an execution that has ended: the body of Attune's
 `POST /api/v1/executions`."""
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from typing import Any
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.start_execution import Start
+from tenax.engine.submit.action_execution import is_installed_action, plan_of_action
 from tenax.engine.submit.resolve_definitions import plans_of
 from tenax.errors import Conflict, NotFound
 from tenax.model.events.data import OperatorData
 from tenax.model.wire import Submission
+from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.tables import executions
 from tenax.store.tables.executions import StoredExecution
@@ -20,10 +22,10 @@ from tenax.store.tables.executions import StoredExecution
 
 @dataclass(frozen=True, slots=True)
 class WantedExecution:
-    """Describes a requested execution of a stored workflow."""
+    """Describes a requested execution of an action or of a stored workflow."""
 
     workflow: str
-    """Its name, or NAME@VERSION."""
+    """PACK.ACTION, or else the name of a stored workflow, or NAME@VERSION."""
     input: Mapping[str, Any] | None
     retry_of: int | None
     """The execution to repeat: an id of `ops.execution`, or the id of an execution."""
@@ -41,8 +43,8 @@ class LinkedExecution:
 
 
 async def linked_start(context: EngineContext, wanted: WantedExecution) -> Start:
-    """Prepares an execution of a stored workflow. One that repeats another has the inputs of that one if none are given."""
-    [(plan, plan_id)] = await plans_of(context, [Submission(workflow=wanted.workflow)])
+    """Prepares an execution. One that repeats another has the inputs of that one if none are given."""
+    plan, plan_id = await _plan_of(context, wanted.workflow)
     if wanted.retry_of is None:
         return Start(plan, plan_id, await context.reading.check(plan.workflow, dict(wanted.input or {})))
     async with context.transaction() as tx:
@@ -66,6 +68,15 @@ async def linked_start(context: EngineContext, wanted: WantedExecution) -> Start
         original_execution=retried.original_execution or retried.id,
         operator=OperatorData(action="retry", actor=wanted.actor, reason=wanted.reason),
     )
+
+
+async def _plan_of(context: EngineContext, name: str) -> tuple[Plan, int]:
+    """Returns the plan of an action of a pack. If there is none of this name, returns that of a stored workflow."""
+    if await is_installed_action(context, name):
+        entry = await plan_of_action(context, name)
+        return entry.plan, entry.plan_id
+    [found] = await plans_of(context, [Submission(workflow=name)])
+    return found
 
 
 async def _retried(tx: Connection, number: int) -> StoredExecution:

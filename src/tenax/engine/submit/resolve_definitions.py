@@ -7,18 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenax.engine.caches.named_plans import NamedPlan
+from tenax.engine.caches.named_plans import NamedPlan, Stamp
 from tenax.engine.context import EngineContext
 from tenax.engine.definitions.reading import Definition
 from tenax.engine.graph.start_execution import OWN_KEYS
+from tenax.engine.packs.binding import bind_actions
 from tenax.engine.slices import TimeSlice
 from tenax.errors import InvalidInput, NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.definition.children import ChildReference, child_references, input_problems
 from tenax.model.definition.workflow import Workflow
 from tenax.model.events import timestamp
+from tenax.model.packs.action import BoundAction
 from tenax.model.views import StoredWorkflow, SubmissionFault, WorkflowInfo
 from tenax.model.wire import Submission
 from tenax.policy.plan import Plan, PlannedChild
+from tenax.policy.retry.resolve import PolicyError
 from tenax.store.tables import plans
 from tenax.store.tables.plans import WorkflowStamp
 
@@ -38,7 +41,7 @@ class _DefinitionPlace:
     planned: dict[str, tuple[Plan, int]]
     kept: Mapping[str, PlannedChild] = field(default_factory=dict)
     """The children of a stored definition, as they were when it was stored."""
-    rests_on: dict[str, WorkflowStamp] = field(default_factory=dict)
+    rests_on: dict[str, Stamp] = field(default_factory=dict)
     """Each name that was looked up, with its meaning. The whole tree shares one mapping."""
 
     def below(self, found: _Found) -> _DefinitionPlace:
@@ -201,15 +204,33 @@ async def _planned(
             reference.step: await _child(context, workflow, reference, place)
             for reference in child_references(workflow)
         }
-        plan = await context.reading.plan(definition, children)
-    return plan, await context.plan_id(plan, definition.texts)
+        bound = await bind_actions(context, workflow, place.rests_on)
+        plan = await make_bound_plan(context, definition, children, bound)
+    texts = definition.texts
+    return plan, await context.plan_id(plan, texts.of_bound(plan) if texts and plan.bound else texts)
+
+
+async def make_bound_plan(
+    context: EngineContext,
+    definition: Definition,
+    children: Mapping[str, PlannedChild],
+    bound: Mapping[str, BoundAction],
+) -> Plan:
+    """Makes the plan of a definition with its children and actions. Raises InvalidInput if a policy is wrong together with
+    that of its action."""
+    try:
+        return await context.reading.plan(definition, children, bound)
+    except PolicyError as error:
+        name = definition.workflow.name
+        raise InvalidInput(f"a `retry` of workflow {name} does not fit that of its action: {error}") from None
 
 
 async def _child(
     context: EngineContext, parent: Workflow, reference: ChildReference, place: _DefinitionPlace
 ) -> PlannedChild:
     if reference.kind == "file" and reference.step in place.kept:
-        return place.kept[reference.step]
+        kept = place.kept[reference.step]
+        return await _bound_again(context, kept, place) if kept.packs else kept
     if reference.kind == "workflow":
         found, stamp = await _stored(context, reference.text)
         place.rests_on[reference.text], folder = stamp, ""
@@ -223,7 +244,18 @@ async def _child(
     [step] = [step for step in parent.steps if step.name == reference.step]
     if problems := input_problems(step, plan.workflow):
         raise InvalidInput(f"step {step.name} of workflow {parent.name}: `input`: {'; '.join(problems)}")
-    return PlannedChild(plan_id, plan.hash, None if folder in ("", ".") else folder)
+    return PlannedChild(plan_id, plan.hash, None if folder in ("", ".") else folder, plan.packs)
+
+
+async def _bound_again(context: EngineContext, kept: PlannedChild, place: _DefinitionPlace) -> PlannedChild:
+    """Returns a child that was kept with a stored definition, with the actions of packs that its names mean now."""
+    async with context.transaction() as tx:
+        before = await context.plans.one(tx, kept.plan_id)
+    words = f"file {before.workflow.name}"
+    definition = Definition(before.workflow, before.workflow_hash)
+    found = _Found(definition, f"plan {kept.plan_id}", words, {}, kept=before.children)
+    plan, plan_id = await _planned(context, definition, place.below(found))
+    return PlannedChild(plan_id, plan.hash, kept.folder, plan.packs)
 
 
 async def _file(

@@ -45,6 +45,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "template_error": "a template of the step could not be rendered",
         "permission_denied": "the operating system or the callee denied access",
         "address_refused": "the host of an `http` step has no public address, and the worker connects to no other (`http_addresses`)",
+        "pack_damaged": "the content of the action's pack did not reach the worker whole",
+        "pack_removed": "the content of the action's pack is not stored any more",
         "unknown_workflow": "the server knows no such workflow",
         "unknown_action": "the server knows no such action",
         "unknown_handler": "no worker anywhere has such a handler",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 FIXED_KEYS: Mapping[str, str] = {
+    "action": "which action runs is settled at submit; vary its `params`, or name a step in `on_failure`",
     "async": "whether a step is async does not change between its attempts",
     "workflow": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
     "file": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",

@@ -9,6 +9,8 @@ from typing import Any, Literal
 from tenax.model.definition.types import StepType
 from tenax.model.policy import Patch
 
+COMPENSATION = "compensate:"
+"""The prefix of a step's name for the action that undoes it. Names of steps contain no colon."""
 DEFAULT_TIMEOUT = 300.0  # seconds of one attempt
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 5
@@ -94,6 +96,8 @@ class Step:
     compensate: Step | None = None
     """The action that undoes an item of this step. It has the name of the step."""
     concurrency: Concurrency | None = None
+    timeout_inherited: bool = False
+    """True if the `timeout` is a default of the workflow, to which the timeout of an action of a pack is preferred."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the step as a dict. Keys that the first version of the language did not have are left out at their default."""
@@ -116,7 +120,16 @@ class Step:
         return cls(**values)
 
 
-_LATER = ("for_each", "parallelism", "tolerate", "until", "on_failure", "compensate", "concurrency")
+_LATER = (
+    "for_each",
+    "parallelism",
+    "tolerate",
+    "until",
+    "on_failure",
+    "compensate",
+    "concurrency",
+    "timeout_inherited",
+)
 _NESTED = {"tolerate": Tolerance, "until": Until, "on_failure": OnFailure, "concurrency": Concurrency}
 _STEP_DEFAULTS = {f.name: f.default for f in fields(Step) if f.name in _LATER}
 

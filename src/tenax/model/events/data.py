@@ -82,6 +82,8 @@ class OperatorData(EventData):
     worker: str | UnsetType = UNSET
     queue: str | UnsetType = UNSET
     workflow: str | UnsetType = UNSET
+    pack: str | UnsetType = UNSET
+    content: Annotated[str, Meta(description="the hash of the pack's content")] | UnsetType = UNSET
     concurrency: int | UnsetType | None = UNSET
     rate: float | UnsetType | None = UNSET
     burst: int | UnsetType | None = UNSET

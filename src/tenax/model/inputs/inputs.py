@@ -59,17 +59,19 @@ class DefinitionLimits:
     """True if reading must be short. `NotAtOnce` is raised if a schema may take longer."""
 
 
-def read_inputs(given: Mapping[str, Any], findings: Findings, limits: DefinitionLimits) -> dict[str, Input]:
-    """Reads the workflow's `input`, a mapping of names to schemas."""
+def read_inputs(
+    given: Mapping[str, Any], findings: Findings, limits: DefinitionLimits, at: Path = _PATH
+) -> dict[str, Input]:
+    """Reads the workflow's `input`, or an action's `parameters`: a mapping of names to schemas."""
     if len(given) > MAX_INPUTS:
-        findings.add(_PATH, f"more than {MAX_INPUTS} inputs: pass one mapping instead")
+        findings.add(at, f"more than {MAX_INPUTS} inputs: pass one mapping instead")
         return {}
     values = cost_of(given).values
     if values > limits.schema:
         message = (
             f"{values:,} values in the schemas of the inputs; {limits.schema:,} are allowed (`max_schema`)"
         )
-        findings.add(_PATH, message)
+        findings.add(at, message)
         return {}
     if limits.at_once and values > _SCHEMAS_AT_ONCE:
         raise NotAtOnce
@@ -77,7 +79,7 @@ def read_inputs(given: Mapping[str, Any], findings: Findings, limits: Definition
     for name, value in given.items():
         if limits.at_once:
             _stay_short(value)
-        declared = _read_input(value, (*_PATH, name), findings)
+        declared = _read_input(value, (*at, name), findings)
         if declared is not None:
             inputs[name] = declared
     return inputs
@@ -165,46 +167,49 @@ def _walk_references(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
     """Checks the given inputs. Returns them with the defaults of the others."""
+    problems = find_misfits(workflow.inputs, given, "workflow", "input")
+    if problems:
+        raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(problems))
+    return fill_in(workflow.inputs, given)
+
+
+def find_misfits(inputs: Mapping[str, Input], given: Mapping[str, Any], owner: str, word: str) -> list[str]:
+    """Returns what does not fit, one line for each. `owner` declares the inputs and calls one of them a `word`."""
     problems = [
-        f"{shorten(name)}: there is no such input{suggest(name, list(workflow.inputs))}"
-        if workflow.inputs
-        else f"{shorten(name)}: the workflow declares no inputs"
+        f"{shorten(name)}: there is no such {word}{suggest(name, list(inputs))}"
+        if inputs
+        else f"{shorten(name)}: the {owner} declares no {word}s"
         for name in given
-        if name not in workflow.inputs
+        if name not in inputs
     ]
-    for name, declared in workflow.inputs.items():
+    for name, declared in inputs.items():
         if name in given:
             problems += [
                 format_path((name, *path)) + f": {text}" for path, text in _problems_of(declared, given[name])
             ]
         elif declared.required:
             problems.append(f"{name}: required, but not given")
-    if problems:
-        shown = problems[:_MAX_PROBLEMS]
-        if len(problems) > len(shown):
-            shown.append("and more")
-        raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(shown))
-    return fill_in(workflow, given)
+    return problems if len(problems) <= _MAX_PROBLEMS else [*problems[:_MAX_PROBLEMS], "and more"]
 
 
-def fill_in(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+def fill_in(inputs: Mapping[str, Input], given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the given inputs, which were checked before, with the defaults of the others."""
     return {
         name: given.get(name, declared.default)
-        for name, declared in workflow.inputs.items()
+        for name, declared in inputs.items()
         if name in given or declared.has_default
     }
 
 
-def is_checked_shortly(workflow: Workflow, given: Mapping[str, Any]) -> bool:
-    """Returns whether `check_input` is provably short. If not, it may take any time."""
+def is_checked_shortly(inputs: Mapping[str, Input], given: Mapping[str, Any]) -> bool:
+    """Returns whether `find_misfits` is provably short. If not, it may take any time."""
     values = 0
     for name, value in given.items():
         size = size_of(value)
         if size is None:
             return False
         values += size.values
-        declared = workflow.inputs.get(name)
+        declared = inputs.get(name)
         if (
             declared is not None
             and declared.schema

@@ -1,4 +1,4 @@
-"""Makes the JSON Schema of a workflow file from its declaration, for editors and other tools that check files."""
+"""Makes the JSON Schemas of workflow files and action files from their declarations, for editors and other tools that check files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from tenax.model.parse.action_file import ActionFile
+from tenax.model.parse.shape import Shape
 from tenax.model.parse.workflow_file import WorkflowFile
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -31,10 +33,19 @@ class _Generator(GenerateJsonSchema):
 
 def file_schema() -> dict[str, Any]:
     """Returns the schema, in JSON Schema 2020-12. It describes the shape of a file, but cannot describe its graph and templates."""
-    made = WorkflowFile.model_json_schema(schema_generator=_Generator)
+    return _described(WorkflowFile, "Tenax workflow file")
+
+
+def action_schema() -> dict[str, Any]:
+    """Returns the schema of the action files of packs."""
+    return _described(ActionFile, "Tenax action file")
+
+
+def _described(shape: type[Shape], title: str) -> dict[str, Any]:
+    made = shape.model_json_schema(schema_generator=_Generator)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Tenax workflow file",
+        "title": title,
         **_without_links(made),
     }
 

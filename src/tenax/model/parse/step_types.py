@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tenax.model.definition.types import StepType
 from tenax.model.names import WORKFLOW_NAME
+from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import (
     ANY,
     DURATION,
@@ -29,6 +30,7 @@ from tenax.model.parse.field_types import (
     text,
     text_mapping,
 )
+from tenax.model.parse.own_keys import OwnKeys
 from tenax.model.parse.shape import (
     KeysRule,
     Mismatch,
@@ -40,7 +42,6 @@ from tenax.model.parse.shape import (
     declare,
     exclusive,
     faults,
-    keys_by_field,
 )
 from tenax.model.source.findings import NOT_YET, nearest, shorten
 from tenax.model.times import parse_time
@@ -56,25 +57,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*|[\w.-]+")
 _CHILD = rf"{WORKFLOW_NAME}(@\S{{1,200}})?"
 _FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]*://|[/~])[^\\]*[^\\/]")
-
-
-class OwnKeys(Shape):
-    """Declares the keys of one type of step. Templates in them stay text until an attempt is leased."""
-
-    only_if_given: ClassVar[frozenset[str]] = frozenset()
-    """The keys that have no default."""
-
-    def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
-        """Returns the keys of the type, with their defaults, as a step keeps them."""
-        given = self.model_fields_set
-        values = {
-            key: getattr(self, name)
-            for name, key in keys_by_field(own).items()
-            if name in given or name not in own.only_if_given
-        }
-        return {
-            key: value.model_dump() if isinstance(value, Shape) else value for key, value in values.items()
-        }
 
 
 def _url(value: Any) -> str:
@@ -215,31 +197,31 @@ def _command(value: Any, written: Written) -> str | list[str]:
     return words
 
 
+COMMAND = WrittenValueReader(
+    _command,
+    {
+        "anyOf": [
+            TEXT_SCHEMA,
+            {
+                "type": "array",
+                "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
+                "items": WRITTEN_SCHEMA,
+                "minItems": 1,
+            },
+        ]
+    },
+)
+ENVIRONMENT = text_mapping(_variable_fault, {"pattern": "^[^=]*$"})
+
+
 class ProcessKeys(OwnKeys):
     command: str | list[str] = declare(
         "the command: a list is run as it is, a text by `sh -c`",
-        WrittenValueReader(
-            _command,
-            {
-                "anyOf": [
-                    TEXT_SCHEMA,
-                    {
-                        "type": "array",
-                        "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
-                        "items": WRITTEN_SCHEMA,
-                        "minItems": 1,
-                    },
-                ]
-            },
-        ),
+        COMMAND,
         needed="a process step needs what it runs, as text (for sh -c) or as a list",
         stand_in="unread",
     )
-    env: dict[str, str] = declare(
-        "variables of the environment, by name",
-        text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
-        default={},
-    )
+    env: dict[str, str] = declare("variables of the environment, by name", ENVIRONMENT, default={})
     cwd: str | None = declare("the folder in which the command runs", TEXT)
     params: Any = declare(
         "any value; the command gets it as JSON on stdin and in `$TENAX_PARAMS_FILE`", ANY, default={}
@@ -355,6 +337,7 @@ OWN_KEYS: Mapping[StepType, type[OwnKeys]] = {
     "http": HttpKeys,
     "process": ProcessKeys,
     "python": PythonKeys,
+    "action": ActionKeys,
     "sleep": SleepKeys,
     "wait": WaitKeys,
     "workflow": ChildKeys,

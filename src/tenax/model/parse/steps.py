@@ -111,6 +111,7 @@ def _read_action(
         "spec": spec,
         "retry": retry,
         "timeout": timeout or defaults.timeout,
+        "timeout_inherited": step_type == "action" and timeout is None,
         "queue": keys.queue or defaults.queue,
         "queue_ttl": keys.queue_ttl or defaults.queue_ttl,
         "priority": defaults.priority if keys.priority is None else keys.priority,
@@ -166,8 +167,10 @@ def _read_type(
     value: Mapping[str, Any], path: Path, known: tuple[StepType, ...], findings: Findings
 ) -> StepType | None:
     given = value.get("type")
-    if "type" not in value:
-        return None  # the declaration of `type` reports that it is missing
+    if (
+        "type" not in value
+    ):  # if `action` does not name it, the declaration of `type` reports that it is missing
+        return "action" if "action" in value else None
     if not isinstance(given, str):
         findings.mismatch("text", given, (*path, "type"))
     elif given in known:

@@ -11,7 +11,9 @@ from tenax.model.definition.types import SERVER_TYPES, STEP_TYPES, StepType
 from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE
 from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
+from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
+from tenax.model.parse.own_keys import OwnKeys
 from tenax.model.parse.retry_fields import RETRY, RetryFields
 from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
@@ -20,7 +22,6 @@ from tenax.model.parse.step_types import (
     ChildKeys,
     HttpKeys,
     HttpRequest,
-    OwnKeys,
     ProcessKeys,
     PythonKeys,
     SleepKeys,
@@ -71,8 +72,13 @@ class PythonCompensation(PythonKeys, WorkerKeys, CompensationKeys):
     type: Literal["python"] = declare("calls a Python function", needed="every step has a type")
 
 
+class ActionCompensation(ActionKeys, WorkerKeys, CompensationKeys):
+    type: Literal["action"] = declare("runs an action of a pack", default="action")
+
+
 Compensation = Annotated[
-    HttpCompensation | ProcessCompensation | PythonCompensation, Field(discriminator="type")
+    HttpCompensation | ProcessCompensation | PythonCompensation | ActionCompensation,
+    Field(discriminator="type"),
 ]
 
 
@@ -102,7 +108,7 @@ class TypedStep(StepKeys):
             return f"`{key}` cannot stand in a {kind} step: {refused[key]}"
         if owners:
             return f"`{key}` belongs to {' and '.join(owners)} steps; this one is {kind}"
-        article = "an" if kind == "http" else "a"
+        article = "an" if kind in ("http", "action") else "a"
         hint = suggest(key, (*cls.key_names(), *LATER_STEP_KEYS))
         return f"unknown key `{shorten(key)}` in {article} {kind} step{hint}"
 
@@ -126,6 +132,11 @@ class PythonStep(PythonKeys, WorkerStep):
     type: Literal["python"] = declare("calls a Python function", needed="every step has a type")
 
 
+class ActionStep(ActionKeys, WorkerStep):
+    own = ActionKeys
+    type: Literal["action"] = declare("runs an [action of a pack](packs.md)", default="action")
+
+
 class SleepStep(SleepKeys, TypedStep):
     own = SleepKeys
     type: Literal["sleep"] = declare("waits for a time", needed="every step has a type")
@@ -143,12 +154,14 @@ class ChildStep(ChildKeys, CompensatedKeys, TypedStep):
 
 
 AnyStep = Annotated[
-    PythonStep | HttpStep | ProcessStep | SleepStep | WaitStep | ChildStep, Field(discriminator="type")
+    PythonStep | HttpStep | ProcessStep | ActionStep | SleepStep | WaitStep | ChildStep,
+    Field(discriminator="type"),
 ]
 STEPS: Mapping[StepType, type[TypedStep]] = {
     "http": HttpStep,
     "process": ProcessStep,
     "python": PythonStep,
+    "action": ActionStep,
     "sleep": SleepStep,
     "wait": WaitStep,
     "workflow": ChildStep,
@@ -157,6 +170,7 @@ COMPENSATIONS: Mapping[StepType, type[CompensationKeys]] = {
     "http": HttpCompensation,
     "process": ProcessCompensation,
     "python": PythonCompensation,
+    "action": ActionCompensation,
 }
 STEP_KEYS = WorkerStep.key_names()
 
@@ -233,7 +247,7 @@ def _steps(value: Any) -> list[Any]:
     return value
 
 
-_INPUT: JsonSchema = {
+INPUT: JsonSchema = {
     "type": "object",
     "properties": {
         **{keyword: {} for keyword in INPUT_KEYWORDS if not keyword.startswith("$")},
@@ -266,7 +280,7 @@ class WorkflowFile(Shape):
     description: str | None = declare("what it does, for people", TEXT)
     input: dict[str, Any] = declare(
         "the [inputs](#inputs) by name: each a JSON Schema, plus `required` and `default`",
-        ValueReader(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MAX_INPUTS}),
+        ValueReader(mapping, {"type": "object", "additionalProperties": INPUT, "maxProperties": MAX_INPUTS}),
         default={},
     )
     defaults: Any = declare(

@@ -23,7 +23,7 @@ router = APIRouter(
 
 @router.post("", **described(AttuneAnswer, body=bodies.ATTUNE_EXECUTION, status=201))
 async def execute(request: Request) -> Response:
-    """Starts a stored workflow as Attune starts an action.
+    """Starts an action of a pack, or else a stored workflow, as Attune starts an action.
 
     `config.retry_of` links it to the execution that it repeats.
     """

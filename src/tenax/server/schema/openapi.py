@@ -18,6 +18,7 @@ from tenax.server.schema.responses import Problem
 _TYPE = "x-tenax-type"
 """The key that marks where a schema belongs. Its value is the number of the type, until all types are described together."""
 _types: list[Any] = []
+_BYTES = {"type": "string", "format": "binary"}
 
 
 def described(
@@ -25,19 +26,28 @@ def described(
     *,
     body: Body[Any] | None = None,
     media_types: Sequence[str] = ("application/json",),
+    raw: str | None = None,
+    raw_answer: str | None = None,
     optional: bool = False,
     status: int = 200,
 ) -> dict[str, Any]:
-    """Returns the arguments of a route that describe its body and its answer. `optional` allows a request without a body."""
+    """Returns the arguments of a route that describe its body and its answer. `optional` allows a request without a body.
+
+    `raw` is the media type of a body of bytes, and `raw_answer` that of such an answer.
+    """
     given: dict[str, Any] = {"description": "Done"}
     if answer is not None:
         given["content"] = _content(answer)
+    if raw_answer is not None:
+        given["content"] = {raw_answer: {"schema": _BYTES}}
     problem = {"description": "A problem", "content": _content(Problem, MEDIA_TYPE)}
     route: dict[str, Any] = {"status_code": status, "responses": {status: given, "default": problem}}
     if body is not None:
         route["openapi_extra"] = {
             "requestBody": {"required": not optional, "content": _content(body.type, *media_types)}
         }
+    if raw is not None:
+        route["openapi_extra"] = {"requestBody": {"required": True, "content": {raw: {"schema": _BYTES}}}}
     return route
 
 

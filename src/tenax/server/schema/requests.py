@@ -153,11 +153,18 @@ class AttuneConfig(PersonBody, frozen=True):
 
 
 class AttuneExecution(PersonBody, frozen=True):
-    """An execution as Attune's API takes it. `action_ref` is the name of a stored workflow."""
+    """An execution as Attune's API takes it. `action_ref` is an action of a pack, or else the name of a stored workflow."""
 
     action_ref: Name
     parameters: dict[str, Any] | None = None
     config: AttuneConfig | None = None
+
+
+class ActionRun(PersonBody, frozen=True):
+    """Runs one action of a pack. With a `key` that was used before, nothing new starts."""
+
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    key: Name | None = None
 
 
 class Limits(PersonBody, frozen=True):
@@ -195,6 +202,7 @@ SIGNAL = Body(Signal)
 WORKFLOW = Body(Workflow)
 RETRY = Body(Retry)
 ATTUNE_EXECUTION = Body(AttuneExecution)
+ACTION_RUN = Body(ActionRun)
 OPERATION = Body(Operation)
 COMPLETION = Body(Completion)
 RESCHEDULING = Body(Rescheduling)

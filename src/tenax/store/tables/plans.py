@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tenax.model.definition.workflow import Workflow
 from tenax.model.json_text import decode, encode
+from tenax.model.packs.action import BoundAction
 from tenax.model.policy import Policy
 from tenax.policy.plan import Plan, PlannedChild, restore_plan
 from tenax.store.connect import Connection
@@ -26,6 +27,12 @@ class Texts(NamedTuple):
         bodies = plan.policy_bodies()
         return cls(encode(plan.workflow.as_dict()), {name: encode(body) for name, body in bodies.items()})
 
+    def of_bound(self, plan: Plan) -> Texts:
+        """Returns the texts of a plan of this workflow whose policies have the levels of its actions."""
+        bodies = plan.policy_bodies()
+        policies = {name: self.policies.get(name) or encode(body) for name, body in bodies.items()}
+        return Texts(self.workflow, policies)
+
 
 async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) -> int:
     """Stores a plan and everything that it refers to. `texts` are the encoded contents, if the caller has them."""
@@ -34,8 +41,16 @@ async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) ->
         sql("ensure_workflow"), plan.workflow_hash, workflow.name, workflow.version, texts.workflow
     )
     await tx.execute(sql("ensure_policies"), list(texts.policies), list(texts.policies.values()))
-    children = {step: asdict(child) for step, child in plan.children.items()}
-    arguments = (plan.hash, workflow_id, encode(plan.policies), encode(children))
+    children = {step: child.as_dict() for step, child in plan.children.items()}
+    actions = encode(_stored_actions(plan.bound)) if plan.bound else None
+    arguments = (
+        plan.hash,
+        workflow_id,
+        encode(plan.policies),
+        encode(children),
+        actions,
+        list(plan.packs) or None,
+    )
     plan_id: int = await tx.fetchval(sql("ensure_plan"), *arguments)
     return plan_id
 
@@ -48,18 +63,24 @@ class StoredPlan:
     policies: str
     policy_bodies: str
     children: str
+    actions: str | None
 
     def restore(self) -> Plan:
         bodies = {name: Policy.from_dict(body) for name, body in decode(self.policy_bodies).items()}
         policies = {step: bodies[hash_] for step, hash_ in decode(self.policies).items()}
         return restore_plan(
-            Workflow.from_dict(decode(self.workflow)), policies, stored_children(self.children)
+            Workflow.from_dict(decode(self.workflow)),
+            policies,
+            stored_children(self.children),
+            bound_actions(self.actions),
         )
 
 
 async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
     row = await tx.fetchrow(sql("load_plan"), plan_id)
-    return StoredPlan(*(row[name] for name in ("workflow", "policies", "policy_bodies", "children")))
+    return StoredPlan(
+        *(row[name] for name in ("workflow", "policies", "policy_bodies", "children", "actions"))
+    )
 
 
 class WorkflowStamp(NamedTuple):
@@ -104,7 +125,30 @@ def split_name(name: str) -> tuple[str, str | None]:
 
 
 def stored_children(text: str | None) -> dict[str, PlannedChild]:
-    return {step: PlannedChild(**child) for step, child in (decode(text) or {}).items()}
+    return {step: PlannedChild.from_dict(child) for step, child in (decode(text) or {}).items()}
+
+
+def _stored_actions(bound: Mapping[str, BoundAction]) -> dict[str, Any]:
+    """Returns the stored form: each action once, and for each name the number of its action."""
+    numbers: dict[tuple[str, str], int] = {}
+    listed: list[dict[str, Any]] = []
+    places: dict[str, int] = {}
+    for name, action in bound.items():
+        key = (action.hash, action.ref)
+        if key not in numbers:
+            numbers[key] = len(listed)
+            listed.append(action.as_dict())
+        places[name] = numbers[key]
+    return {"actions": listed, "steps": places}
+
+
+def bound_actions(text: str | None) -> dict[str, BoundAction]:
+    """Reads the stored actions of a plan."""
+    if text is None:
+        return {}
+    stored = decode(text)
+    actions = [BoundAction.from_dict(body) for body in stored["actions"]]
+    return {name: actions[number] for name, number in stored["steps"].items()}
 
 
 async def store_workflow(tx: Connection, content: str) -> bool:

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from tenax.credentials.private_variables import without_private
-from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
 from tenax.worker.deadlines import Deadlines
+from tenax.worker.executors.child_process import call_in_process
 from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of, timeout_failure
-from tenax.worker.handlers.json_values import decode_output
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler
 from tenax.worker.handlers.threads import ThreadPool
 from tenax.worker.processes.guardian import Guardian
-from tenax.worker.processes.processes import ProcessEnd, run_group
-
-_read_outcome = msgspec.json.Decoder(Outcome).decode
 
 
 class PythonExecutor:
@@ -58,7 +48,7 @@ class PythonExecutor:
         except TypeError as error:
             return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
-            return await self._in_process(handler, assignment)
+            return await call_in_process(self._guardian, assignment, handler.function.__module__)
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
         return await self._in_thread(handler, args, kwargs, assignment.timeout)
@@ -119,46 +109,6 @@ class PythonExecutor:
     def _count_overdue(self, more: int) -> None:
         self._overdue += more
         self._on_overdue(self._overdue)
-
-    async def _in_process(self, handler: Handler, assignment: Assignment) -> Outcome:
-        with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
-            result = Path(name) / "outcome.json"
-            job = {
-                "module": handler.function.__module__,
-                "main": getattr(sys.modules.get("__main__"), "__file__", None),
-                "path": sys.path,
-                "result": str(result),
-                "assignment": assignment,
-            }
-            ended = await run_group(
-                self._guardian,
-                [sys.executable, "-m", "tenax.worker.processes.child"],
-                env=without_private(os.environ),
-                cwd=str(Path.cwd()),
-                stdin=msgspec.json.encode(job),
-                seconds=assignment.timeout,
-                folder=name,
-            )
-            if ended.timed_out:
-                return timeout_failure(
-                    assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None
-                )
-            return _outcome_of_child(ended, result)
-
-
-def _outcome_of_child(ended: ProcessEnd, path: Path) -> Outcome:
-    try:
-        return _read_outcome(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
-        code = ended.returncode
-        how = f"exit code {code}" if code >= 0 else f"signal {-code}"
-        facts = Facts(
-            message=f"the task's process ended before its function did ({how})",
-            exit_code=code if code >= 0 else None,
-            signal=-code if code < 0 else None,
-            stderr_tail=decode_output(ended.stderr_tail) or None,
-        )
-        return Outcome("failed", facts=facts)
 
 
 def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.handlers.registry import NoHandler
+from tenax.worker.packs.cache import PackCache
 from tenax.worker.processes.guardian import Guardian
 
 
@@ -15,11 +16,13 @@ class Executors:
     def __init__(
         self,
         on_overdue: Callable[[int], None],
+        packs: PackCache,
         *,
         http_addresses: str = "any",
         max_result: int = RESULT_LIMIT,
     ) -> None:
         self._guardian = Guardian()
+        self._packs = packs
         self._made: dict[str, Executor] = {}
         self._on_overdue = on_overdue
         self._http_addresses = http_addresses
@@ -34,6 +37,7 @@ class Executors:
     async def close(self) -> None:
         for executor in self._made.values():
             await executor.close()
+        await self._packs.close()
         self._guardian.close()
 
     def _make(self, runtime: str) -> Executor:
@@ -50,5 +54,9 @@ class Executors:
                 from tenax.worker.executors.process import ProcessExecutor
 
                 return ProcessExecutor(self._guardian, result_limit=self._max_result)
+            case "action":
+                from tenax.worker.executors.action import ActionExecutor
+
+                return ActionExecutor(self._guardian, self._packs, result_limit=self._max_result)
             case _:
                 raise NoHandler(f"this worker has no runtime {runtime!r}")

@@ -41,11 +41,20 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 @dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """Names an action of a pack, with its parameters."""
+
+    ref: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Says what to run: a new execution, or an existing one."""
+    """Says what to run: a new execution of a workflow or of an action, or an existing one."""
 
     submission: Submission | None
     execution_id: int | None = None
+    action: ActionRequest | None = None
 
 
 def run(
@@ -65,11 +74,15 @@ def run(
     submits the workflow and follows the execution. The exit code is 0 if the execution completed, 1 if it failed or was
     cancelled, and 130 if it was left running.
     """
+    return run_to_the_end(_wish(file, inputs, input_file, resume, key, where), where, json=json)
+
+
+def run_to_the_end(wanted: RunRequest, where: TargetFlags, *, json: bool) -> int:
+    """Runs an execution here or on a server, shows its progress, and returns the exit code."""
     from tenax.cli.logs import configure_logging
 
     settings = where.settings()
     configure_logging(settings.log_level)
-    wanted = _wish(file, inputs, input_file, resume, key, where)
     if wanted.submission is not None:
         from tenax.cli.input.check_definition import check_submission
 
@@ -141,6 +154,8 @@ async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
 
 
 async def _begin(engine: Any, source: EventSource, wanted: RunRequest) -> int:
+    if wanted.action is not None:
+        return int((await engine.run_action(wanted.action.ref, wanted.action.params)).id)
     if wanted.submission is None:
         assert wanted.execution_id is not None
         await source.get(wanted.execution_id)
@@ -178,6 +193,8 @@ async def _own_worker(
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         max_result=settings.max_result,
+        packs=settings.home / "packs",
+        pack_cache=settings.pack_cache,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,
@@ -201,7 +218,9 @@ async def _on_server(settings: Settings, wanted: RunRequest, view: FollowView) -
     assert settings.server is not None
     async with Client(settings.server, token_for(settings, settings.server)) as client:
         backend = ServerBackend(client)
-        if wanted.submission is None:
+        if wanted.action is not None:
+            execution_id = await backend.run_action(wanted.action.ref, wanted.action.params)
+        elif wanted.submission is None:
             assert wanted.execution_id is not None
             execution_id = wanted.execution_id
         else:

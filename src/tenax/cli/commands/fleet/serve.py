@@ -227,6 +227,8 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         max_result=settings.max_result,
+        packs=settings.home / "packs",
+        pack_cache=settings.pack_cache,
         version=__version__,
         life=life,
     )

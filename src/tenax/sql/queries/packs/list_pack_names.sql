@@ -1,0 +1,1 @@
+select name from tenax.pack order by name limit 1000

@@ -1,0 +1,1 @@
+"""Keeps the packs that a worker has fetched: checked, shared by its attempts, and limited in size."""
