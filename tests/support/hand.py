@@ -35,7 +35,7 @@ from tenax.store.transaction import transaction
 
 one_postgres = pytest.mark.one_postgres
 """Marks long tests, or groups of similar tests. They run on one PostgreSQL only, even if others run on both."""
-RUNTIMES = ("python", "http", "process")
+RUNTIMES = ("python", "http", "process", "agent")
 ONE_STEP = """
 name: one
 workflow:

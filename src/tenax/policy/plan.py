@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.vary import merge_override
 from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
 from tenax.model.parse.parse import workflow_hash
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
 from tenax.policy.expressions.compiler import Expression, compile_expression
 from tenax.policy.expressions.conditions import compile_condition, strip_braces
 from tenax.policy.expressions.templates import (
@@ -27,7 +28,13 @@ from tenax.policy.expressions.templates import (
 from tenax.policy.fixed_successor import FixedSuccessor, find_fixed_successors
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.queued_action import QueuedAction, queued_action
-from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
+from tenax.policy.retry.resolve import (
+    CompiledPolicy,
+    compile_policy,
+    levels_of,
+    policy_hash,
+    resolve_policy,
+)
 from tenax.policy.retry.until import CompiledUntil, compile_until
 from tenax.policy.retry.vary import overrides_of
 
@@ -172,19 +179,19 @@ def action_limit_name(workflow: str, step: Step) -> str:
 
 
 def make_plan(
-    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, PlannedChild] | None = None
+    workflow: Workflow, server_retry: ServerPolicy, children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
-    """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
+    """Resolves every policy: step, tier, workflow defaults, server defaults, nearest first."""
     return _run_through(planning(workflow, resolve_policies(workflow, server_retry), children))
 
 
-def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str, Policy]:
+def resolve_policies(workflow: Workflow, server_retry: ServerPolicy) -> dict[str, Policy]:
     """Returns the policy of every action, by the name of its step."""
     policies: dict[str, Policy] = {}
     for step in workflow.steps:
-        policies[step.name] = resolve_policy([step.retry, workflow.retry, server_retry])
+        policies[step.name] = resolve_policy(levels_of(step, workflow, server_retry))
         if step.compensate is not None:
-            levels = [step.compensate.retry, workflow.retry, server_retry]
+            levels = levels_of(step.compensate, workflow, server_retry)
             policies[COMPENSATION + step.name] = resolve_policy(levels)
     return policies
 

@@ -6,7 +6,9 @@ import asyncio
 import time
 from typing import Literal
 
-from tenax.model.attempt.outcome import Outcome
+from msgspec.structs import replace
+
+from tenax.model.attempt.outcome import Outcome, Usage
 from tenax.model.wire import Assignment, Release, Report
 from tenax.sdk.context import TaskContext
 from tenax.worker.handlers.json_values import storable_text
@@ -30,6 +32,15 @@ class RunningAttempt:
         """Raises `CancelledError`, as a cancelled task does, if the worker has ended the attempt already."""
         if self.override is not None:
             raise asyncio.CancelledError
+
+    def with_usage(self, told: Outcome | Release) -> Outcome | Release:
+        """Adds to an outcome what the attempt stated of its usage while it ran. What the outcome states itself wins."""
+        used = self.context.used
+        if used is None or not isinstance(told, Outcome):
+            return told
+        last = told.usage or Usage()
+        cost = used.cost_usd if last.cost_usd is None else last.cost_usd
+        return replace(told, usage=Usage(cost, used.tokens if last.tokens is None else last.tokens))
 
     def end_early(self, override: Outcome | Release) -> bool:
         """Cancels the attempt and keeps `override` as its report. Returns False if the worker has ended it already."""

@@ -16,6 +16,7 @@ from uuid import uuid4
 from tenax.credentials.private_variables import own_variables
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
+from tenax.model.definition.tiers import NO_AGENT_DEFAULTS, AgentDefaults
 from tenax.model.wire import (
     OLDEST_SERVER,
     PROTOCOL,
@@ -75,6 +76,7 @@ class Worker:
         max_result: int = RESULT_LIMIT,
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
+        agents: AgentDefaults = NO_AGENT_DEFAULTS,
     ) -> None:
         """Prepares a worker.
 
@@ -88,7 +90,9 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
-        self._executors = Executors(self._count_overdue, http_addresses=http_addresses, max_result=max_result)
+        self._executors = Executors(
+            self._count_overdue, http_addresses=http_addresses, max_result=max_result, agents=agents
+        )
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
@@ -286,7 +290,7 @@ class Worker:
             told = outcome_of(error)
         if attempt.override is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
             told = attempt.override
-        self._settle(attempt, told)
+        self._settle(attempt, attempt.with_usage(told))
 
     def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment

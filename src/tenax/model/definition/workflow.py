@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from tenax.model.policy import Patch
 
-StepType = Literal["python", "http", "process", "sleep", "wait", "workflow"]
+StepType = Literal["python", "http", "process", "agent", "sleep", "wait", "workflow"]
 STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
 SERVER_TYPES: tuple[StepType, ...] = ("sleep", "wait", "workflow")
 """The types of steps that the server itself carries out. No worker leases them, and they take no slot."""

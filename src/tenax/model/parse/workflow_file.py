@@ -17,6 +17,7 @@ from tenax.model.definition.workflow import (
 from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
+from tenax.model.parse.program_keys import AgentKeys, OwnKeys, ProcessKeys
 from tenax.model.parse.retry_fields import RETRY, RetryFields
 from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
@@ -25,8 +26,6 @@ from tenax.model.parse.step_types import (
     ChildKeys,
     HttpKeys,
     HttpRequest,
-    OwnKeys,
-    ProcessKeys,
     PythonKeys,
     SleepKeys,
     WaitKeys,
@@ -72,12 +71,17 @@ class ProcessCompensation(ProcessKeys, WorkerKeys, CompensationKeys):
     type: Literal["process"] = declare("runs a program", needed="every step has a type")
 
 
+class AgentCompensation(AgentKeys, WorkerKeys, CompensationKeys):
+    type: Literal["agent"] = declare("runs an agent", needed="every step has a type")
+
+
 class PythonCompensation(PythonKeys, WorkerKeys, CompensationKeys):
     type: Literal["python"] = declare("calls a Python function", needed="every step has a type")
 
 
 Compensation = Annotated[
-    HttpCompensation | ProcessCompensation | PythonCompensation, Field(discriminator="type")
+    HttpCompensation | ProcessCompensation | AgentCompensation | PythonCompensation,
+    Field(discriminator="type"),
 ]
 
 
@@ -107,7 +111,7 @@ class TypedStep(StepKeys):
             return f"`{key}` cannot stand in a {kind} step: {refused[key]}"
         if owners:
             return f"`{key}` belongs to {' and '.join(owners)} steps; this one is {kind}"
-        article = "an" if kind == "http" else "a"
+        article = "an" if kind in ("http", "agent") else "a"
         hint = suggest(key, (*cls.key_names(), *LATER_STEP_KEYS))
         return f"unknown key `{shorten(key)}` in {article} {kind} step{hint}"
 
@@ -124,6 +128,11 @@ class HttpStep(HttpKeys, WorkerStep):
 class ProcessStep(ProcessKeys, WorkerStep):
     own = ProcessKeys
     type: Literal["process"] = declare("runs a program", needed="every step has a type")
+
+
+class AgentStep(AgentKeys, WorkerStep):
+    own = AgentKeys
+    type: Literal["agent"] = declare("runs an [agent](agents.md)", needed="every step has a type")
 
 
 class PythonStep(PythonKeys, WorkerStep):
@@ -148,11 +157,13 @@ class ChildStep(ChildKeys, CompensatedKeys, TypedStep):
 
 
 AnyStep = Annotated[
-    PythonStep | HttpStep | ProcessStep | SleepStep | WaitStep | ChildStep, Field(discriminator="type")
+    PythonStep | HttpStep | ProcessStep | AgentStep | SleepStep | WaitStep | ChildStep,
+    Field(discriminator="type"),
 ]
 STEPS: Mapping[StepType, type[TypedStep]] = {
     "http": HttpStep,
     "process": ProcessStep,
+    "agent": AgentStep,
     "python": PythonStep,
     "sleep": SleepStep,
     "wait": WaitStep,
@@ -161,6 +172,7 @@ STEPS: Mapping[StepType, type[TypedStep]] = {
 COMPENSATIONS: Mapping[StepType, type[CompensationKeys]] = {
     "http": HttpCompensation,
     "process": ProcessCompensation,
+    "agent": AgentCompensation,
     "python": PythonCompensation,
 }
 STEP_KEYS = WorkerStep.key_names()

@@ -170,6 +170,7 @@ async def _own_worker(
     """
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
+    from tenax.settings.agents import agent_defaults
     from tenax.worker.worker import Worker
 
     worker = Worker(
@@ -178,6 +179,7 @@ async def _own_worker(
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         max_result=settings.max_result,
+        agents=agent_defaults(settings),
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,
