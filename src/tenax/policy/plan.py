@@ -11,7 +11,7 @@ from typing import Any
 
 from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.vary import merge_override
-from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
+from tenax.model.definition.workflow import SERVER_TYPES, Budget, Step, Workflow
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Policy
 from tenax.policy.expressions.compiler import Expression, compile_expression
@@ -58,6 +58,12 @@ class PlannedAction:
     until: CompiledUntil | None
     queued: QueuedAction
     """The action's columns of a new item."""
+    succeeds_plainly: bool
+    """True if a first success leaves nothing to decide: there is no `until` and no budget."""
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.step.budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +264,8 @@ def planning(
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
         fixed_successors=fixed_successors,
-        begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
+        begins_plainly=workflow.budget is None
+        and all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fan_outs=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
@@ -307,6 +314,7 @@ def _planned(
         reads_input=action.reads_input,
         until=action.until,
         queued=action.queued,
+        succeeds_plainly=action.succeeds_plainly,
         when=when,
         when_reads=_steps_read(when.reads) if when is not None else (),
         dependents=dependents,
@@ -343,6 +351,7 @@ def _action(step: Step, policy: Policy, known: Known) -> Generator[None, None, P
         reads_input=any(path[0] == "input" for path in reads),
         until=compile_until(step.until) if step.until is not None else None,
         queued=queued_action(step, policy),
+        succeeds_plainly=step.until is None and step.budget is None,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec.structs import replace
 
 from tenax.model.attempt.outcome import Outcome, Usage
-from tenax.model.wire import Assignment, Release, Report
+from tenax.model.wire import Assignment, HeldUsage, Release, Report
 from tenax.sdk.context import TaskContext
 from tenax.worker.handlers.json_values import storable_text
 
@@ -17,7 +18,7 @@ from tenax.worker.handlers.json_values import storable_text
 class RunningAttempt:
     """Holds one attempt from its lease to its report."""
 
-    __slots__ = ("assignment", "began", "context", "override", "task")
+    __slots__ = ("assignment", "began", "context", "override", "task", "told")
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
@@ -25,6 +26,8 @@ class RunningAttempt:
         self.began = time.monotonic()
         self.task: asyncio.Task[None] | None = None
         """The asyncio task in which the attempt waits. None until it waits for something."""
+        self.told: Usage | None = None
+        """The usage that the server has heard of."""
         self.override: Outcome | Release | None = None
         """The outcome or release that replaces the attempt's own outcome if the worker ended the attempt."""
 
@@ -51,6 +54,23 @@ class RunningAttempt:
         if self.task is not None:
             self.task.cancel()
         return True
+
+
+def usage_to_tell(attempts: Iterable[RunningAttempt]) -> list[HeldUsage]:
+    """Returns the usage of attempts that the server has not heard of."""
+    return [
+        HeldUsage(attempt.assignment.item_id, attempt.assignment.token, used.cost_usd, used.tokens)
+        for attempt in attempts
+        if (used := attempt.context.used) is not None and used != attempt.told
+    ]
+
+
+def note_told(attempts: Mapping[tuple[int, str], RunningAttempt], told: Iterable[HeldUsage]) -> None:
+    """Notes what the server has heard."""
+    for one in told:
+        attempt = attempts.get((one.item_id, one.token))
+        if attempt is not None:
+            attempt.told = Usage(one.cost_usd, one.tokens)
 
 
 def make_release(assignment: Assignment, reason: Literal["draining", "no_handler"], detail: str) -> Release:

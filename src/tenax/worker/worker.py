@@ -29,7 +29,7 @@ from tenax.model.wire import (
     Release,
     Report,
 )
-from tenax.worker.attempt import RunningAttempt, make_release, make_report
+from tenax.worker.attempt import RunningAttempt, make_release, make_report, note_told, usage_to_tell
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
@@ -333,8 +333,11 @@ class Worker:
         held = [Held(item_id, token) for item_id, token in self._running]
         lost = tuple(self._lost_grants)
         who, health = self._registration, self._check.report(self._depth(), self._lasting_depth())
-        beat = Heartbeat(who.worker, (*held, *self._outbox.held_leases()), lost, leaving, who.life, health)
+        told = usage_to_tell(self._running.values())
+        holding = (*held, *self._outbox.held_leases())
+        beat = Heartbeat(who.worker, holding, lost, leaving, who.life, health, tuple(told))
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
+        note_told(self._running, told)
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
             attempt = self._running.get((revoked.item_id, revoked.token))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import UNSET
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.fan_out import fan_out_key
 from tenax.engine.graph.settle import settle
 from tenax.engine.notifier import announce
@@ -27,6 +28,7 @@ from tenax.store.fleet import workers
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, FanOutRow, ItemRow
 from tenax.store.tables import live_items
+from tenax.store.tables.budgets import drop_reservations
 from tenax.store.tables.fan_outs import load_fan_outs
 
 
@@ -44,6 +46,8 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
         journal = Journal(now)
         keys = {fan_out_key(item) for item in items if item.item_no is not None}
         fan_outs = await load_fan_outs(tx, sorted(keys)) if keys else {}
+        if any(is_in_tree(item.ledger) for item in items):
+            await charge_unreported(tx, journal, items, "handed_back", ended=False)
         by_item = {r.item_id: r for r in releases}
         unknown: list[EndedAttempt] = []
         for item in items:
@@ -65,6 +69,8 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
                 journal.log(item.execution_id, event(ItemCancelled, item.step, item=item.item_no))
             if executions[item.execution_id].failing:
                 journal.failing[item.execution_id] = executions[item.execution_id]
+        if ended := [item.id for item in items if is_in_tree(item.ledger) and item.id in journal.ended_items]:
+            await drop_reservations(tx, ended)
         decisions = await settle(tx, context, journal, executions, unknown)
     for worker in {item.worker for item in items if item.worker is not None}:
         context.notifier.listeners.handed_back(worker, [item.id for item in items if item.worker == worker])

@@ -83,11 +83,12 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
             _count(work, event.data)
             _judge(work, event)
         case "retry_released" | "retry_rescheduled":
-            work.status = "retrying"
+            work.status = "retrying" if event.attempt else "queued"
             work.available_at = event.data.get("available_at")
             _reschedule(work, event)
         case "item_held":
             work.status = "held"
+            _keep_ledger(work, event.data)
         case "item_cancelled":
             work.status, work.available_at = "cancelled", None
             _close_attempts(work, event, "cancelled")

@@ -92,6 +92,9 @@ def fold_work_event(work: WorkFold, event: LoggedEvent) -> None:
 
 def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
     match kind:
+        case "item_held" if event.decision is not None:
+            work.status, work.outcome = "held", None
+            note_decision(work, event.decision)
         case "step_enqueued" | "item_held":
             _enqueue(work, event)
         case "action_started":
@@ -130,7 +133,7 @@ def _reschedule(work: WorkFold, event: LoggedEvent) -> None:
     """Moves the next attempt. An operator may have started an ended item again, reset it, or given it a policy."""
     data = event.data
     never_began = "was" in data and not event.attempt
-    work.status = "new" if never_began else "retrying"
+    work.status = "new" if never_began else "retrying" if event.attempt else "queued"
     work.due = work.available_at = None if never_began else parse_moment(data.get("available_at"))
     if "was" in data:
         work.failure, work.result, work.outcome = None, None, None
