@@ -326,3 +326,112 @@ async def test_two_servers_reserve_no_more_than_there_is(hand: Hand) -> None:
     await asyncio.gather(*(one.engine.budget_keeper.keep() for one in (hand, other, hand, other)))
     await hand.settle_down()
     assert len(await hand.lease(slots=20)) == 4
+
+
+# -- over several levels
+
+LEAF = "name: leaf\nworkflow: [{step: a, type: python, task: t, retry: {max_attempts: 3, initial_delay: 1, jitter: 0}}]\n"
+MIDDLE = """
+name: middle
+workflow:
+  - {step: own, type: python, task: t}
+  - {step: leaves, type: workflow, file: leaf.yaml, for_each: [0, 1], parallelism: 2}
+"""
+ROOT = """
+name: root
+budget: {cost_usd: 100, tokens: 1000}
+workflow:
+  - {step: own, type: python, task: t}
+  - {step: middles, type: workflow, file: middle.yaml, for_each: [0, 1], parallelism: 2}
+"""
+LEVELS = {"middle.yaml": MIDDLE, "leaf.yaml": LEAF}
+
+
+async def test_sums_over_three_levels_are_those_of_all_attempts(hand: Hand) -> None:
+    execution = await hand.submit(ROOT, files=LEVELS)
+    used, number = 0.0, 0
+    await hand.settle_down()
+    while leased := await hand.lease(slots=20):
+        for one in leased:
+            number += 1
+            used += number / 8
+            fails = one.workflow == "leaf" and one.attempt == 1
+            await hand.report(one, spent("failed" if fails else "succeeded", number / 8, number))
+        await hand.wait(1)
+    assert await hand.status(execution) == "completed"
+    row = await budget_of(hand, execution)
+    assert (row["spent_usd"], row["spent_tokens"]) == (used, number * (number + 1) // 2)
+    assert number == 11  # 1 of the root, 2 x 1 of the middle, 4 x 2 of the leaves
+    await lawful(hand)
+
+
+async def test_children_cannot_overdraw_the_budget_of_their_parent_together(hand: Hand) -> None:
+    root = ROOT.replace("cost_usd: 100, tokens: 1000", "cost_usd: 2").replace(
+        "{step: own, type: python, task: t}", ""
+    )
+    root = root.replace("  - \n", "")
+    leaf = LEAF.replace("max_attempts: 3", "max_attempts: 3, attempt_cost: 1")
+    middle = MIDDLE.replace("  - {step: own, type: python, task: t}\n", "")
+    await hand.submit(root, files={"middle.yaml": middle, "leaf.yaml": leaf})
+    await hand.settle_down()
+    leased = await hand.lease(slots=20)
+    assert len(leased) == 2
+    await hand.succeed(leased[0])
+    await hand.succeed(leased[1])
+    await hand.settle_down()
+    assert await hand.lease() == []
+    await lawful(hand)
+
+
+async def test_the_budget_of_a_workflow_step_is_that_of_its_children_over_all_attempts(hand: Hand) -> None:
+    source = """
+name: parent
+workflow:
+  - step: call
+    type: workflow
+    file: leaf.yaml
+    budget: {cost_usd: 1}
+    retry: {max_attempts: 9, initial_delay: 1, jitter: 0, retry_on: [child_failed]}
+"""
+    leaf = LEAF.replace("max_attempts: 3", "max_attempts: 1")
+    execution = await hand.submit(source, files={"leaf.yaml": leaf})
+    for cost in (0.6, 0.4):
+        await hand.settle_down()
+        await hand.report(await hand.lease_one(), spent("failed", cost, fatal=True))
+        await hand.settle_down()
+        await hand.wait(1)
+    [ended] = await hand.data_of(execution, "step_failed_terminal")
+    assert ended["decision"]["rule"] == "budget"
+    assert ended["decision"]["after"]["cost"] == 1.0
+    await lawful(hand)
+
+
+async def test_a_tree_over_its_budget_ends_its_children(hand: Hand) -> None:
+    root = ROOT.replace("cost_usd: 100", "cost_usd: 1").replace("- {step: own, type: python, task: t}\n", "")
+    root = root.replace("workflow:\n    - ", "workflow:\n  - ")
+    middle = MIDDLE.replace("  - {step: own, type: python, task: t}\n", "")
+    execution = await hand.submit(root, files={"middle.yaml": middle, "leaf.yaml": LEAF})
+    await hand.settle_down()
+    leased = await hand.lease(slots=20)
+    assert len(leased) == 4
+    await hand.report(leased[0], spent(cost=3.0))
+    await hand.settle_down()
+    assert await hand.status(execution) == "failed"
+    states = [
+        row["state"] for row in await hand.sql("select state from tenax.execution where finished_at is null")
+    ]
+    assert states == []
+    await lawful(hand)
+
+
+async def test_show_has_the_budget_of_the_tree(hand: Hand) -> None:
+    execution = await hand.submit(FAN)
+    await hand.settle_down()
+    leased = await hand.lease(slots=20)
+    await hand.report(leased[0], spent(cost=0.5))
+    [shown] = (await hand.get(execution))["budgets"]
+    assert {name: shown[name] for name in ("tree", "cost_usd", "spent_usd", "reserved_usd", "left_usd", "in_flight")} == {
+        "tree": execution, "cost_usd": 4.0, "spent_usd": 0.5, "reserved_usd": 3.0, "left_usd": 0.5, "in_flight": 3,
+    }  # fmt: skip
+    other, _ = await hand.start(worker="w2")
+    assert (await hand.get(other))["budgets"] == []

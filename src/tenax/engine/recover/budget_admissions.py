@@ -124,7 +124,7 @@ class _Admissions:
                 now,
                 queue_deadline(self._action(item).step, now),
                 item.attempt,
-            )  # fmt: skip
+            )
         )
 
     async def settle(

@@ -181,7 +181,8 @@ def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
     outcome, failure = _OUTCOMES[kind], data.get("failure")
     if kind == "action_snoozed" and failure:  # a snooze beyond the limit, as version 0.1 recorded it
         outcome = "failed"
-    _change(work, place, ended_at=event.at, outcome=outcome, failure=failure, via=data.get("via"))
+    known = {"via": data.get("via"), "usage": data.get("usage")}
+    _change(work, place, ended_at=event.at, outcome=outcome, failure=failure, **known)
     _count(work, data)
     if kind == "action_completed":
         _succeed(work, place, event)

@@ -92,9 +92,6 @@ def fold_work_event(work: WorkFold, event: LoggedEvent) -> None:
 
 def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
     match kind:
-        case "item_held" if event.decision is not None:
-            work.status, work.outcome = "held", None
-            note_decision(work, event.decision)
         case "step_enqueued" | "item_held":
             _enqueue(work, event)
         case "action_started":
@@ -121,8 +118,11 @@ def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
 
 def _enqueue(work: WorkFold, event: LoggedEvent) -> None:
     """Queues the item. After the first time, its row was lost and inserted again as it was, unless the item had ended
-    without an attempt and its execution runs again."""
-    if work.status == "new" or (work.ended and not work.attempt):
+    without an attempt and its execution runs again. An item that waits for a budget is held by a decision."""
+    if event.decision is not None:
+        work.status, work.outcome = "held", None
+        note_decision(work, event.decision)
+    elif work.status == "new" or (work.ended and not work.attempt):
         work.status = "queued"
         work.enqueued_at = work.available_at = event.at
     else:
