@@ -113,10 +113,9 @@ def _attributes(step: Fields) -> dict[str, dict[str, Any]]:
 def _step(workflow: NativeWorkflow, step: Fields, links: _Links, goals: list[str]) -> None:
     name = workflow.names.give(_id(step))
     kind = step.one_of("type", _TYPES, "sync")
-    written = step.text("type", "sync")
     arguments, needs, each = _arguments(step, links, name)
     if kind == "http":
-        native = _http(workflow, step, name, arguments, written == "async")
+        native = _http(workflow, step, name, arguments)
     elif kind == "workflow":
         native = _child(workflow, step, name, arguments)
     else:
@@ -170,10 +169,9 @@ def _arguments(step: Fields, links: _Links, name: str) -> tuple[dict[str, Any], 
     return arguments, needs, each
 
 
-def _http(
-    workflow: NativeWorkflow, step: Fields, name: str, arguments: dict[str, Any], is_async: bool
-) -> Step:
+def _http(workflow: NativeWorkflow, step: Fields, name: str, arguments: dict[str, Any]) -> Step:
     http = step.sub("http")
+    is_async = step.text("type") == "async"
     url = http.text("endpoint")
     if not url:
         step.notes.mistake(step.path, f"the step `{name}` needs `http.endpoint`")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenax.dialects import agenttask, argyll, tasker
+from tenax.dialects import agenttask, argyll, attune, noetl, tasker
 from tenax.dialects.native.repair import checked_text
 from tenax.dialects.native.workflow import NativeWorkflow
 from tenax.dialects.reading.fields import Fields
@@ -33,6 +33,8 @@ SYSTEMS: Mapping[str, System] = {
         System("tasker", "a task template of Tasker", tasker.SIGNS, tasker.translate),
         System("argyll", "steps of Argyll", argyll.SIGNS, argyll.translate),
         System("agenttask", "an AgentTask of Hortator", agenttask.SIGNS, agenttask.translate),
+        System("noetl", "a playbook of NoETL", noetl.SIGNS, noetl.translate),
+        System("attune", "an action or a workflow of Attune", attune.SIGNS, attune.translate),
     )
 }
 
@@ -106,8 +108,9 @@ def joined(imports: Sequence[Import]) -> Import:
             text = workflow.text.replace(f"name: {workflow.name}\n", f"name: {new}\n", 1)
             sentence = f"another workflow is called `{workflow.name}`, so this one is called `{new}`"
             entries.append(Entry("changed", sentence, file=workflow.file, line=workflow.line))
-            workflow = replace(workflow, name=new, text=text)
-        made.append(workflow)
+            made.append(replace(workflow, name=new, text=text))
+        else:
+            made.append(workflow)
     return Import(tuple(made), tuple(entries))
 
 

@@ -31,7 +31,7 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for field in fields(Policy):
         value = getattr(policy, field.name)
-        if field.name in _NOT_WRITTEN or value is None and field.name != "max_attempts":
+        if field.name in _NOT_WRITTEN or (value is None and field.name != "max_attempts"):
             continue
         written[field.name] = _written(field.name, value)
     written["rules"] = [_rule(rule) for rule in policy.rules]

@@ -20,7 +20,8 @@ def checked_text(workflow: NativeWorkflow) -> str:
     for _ in range(_MOST_ROUNDS):
         text = workflow.text()
         findings = _faults(text)
-        if not any([_repair(workflow, finding) for finding in findings]):
+        repaired = [_repair(workflow, finding) for finding in findings]
+        if not any(repaired):
             break
     later = [finding for finding in findings if NOT_YET in finding.message]
     if len(later) < len(findings):

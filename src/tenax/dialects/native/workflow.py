@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from tenax.dialects.native.names import Names, of_input
 from tenax.dialects.native.policy import policy_fields, schedule_words
@@ -34,7 +34,7 @@ class ForeignText(str):
     origin: Path
     original: str
 
-    def __new__(cls, text: str, original: str, origin: Path) -> ForeignText:
+    def __new__(cls, text: str, original: str, origin: Path) -> Self:
         made = super().__new__(cls, text)
         made.original = original
         made.origin = origin

@@ -67,8 +67,13 @@ class Builder:
         self._frames: list[_Frame] = []
         self._anchors: dict[str, Node] = {}
         self._documents = 0
-        self._values = 0 if before is None else before._values
-        self._length = 0 if before is None else before._length
+        self._values = 0 if before is None else before.counted[0]
+        self._length = 0 if before is None else before.counted[1]
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """The values and the bytes so far, those of the documents before included."""
+        return self._values, self._length
 
     def feed(self, event: yaml.Event) -> None:
         match event:
