@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tenax.dialects import agenttask, argyll, attune, noetl, tasker
-from tenax.dialects.native.repair import checked_text
+from tenax.dialects.argo import workflows
+from tenax.dialects.kubernetes import jobs
+from tenax.dialects.native.repair import checked_text, pass_inputs
 from tenax.dialects.native.workflow import NativeWorkflow
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.notes import Entry, Notes, in_order
@@ -35,6 +37,8 @@ SYSTEMS: Mapping[str, System] = {
         System("agenttask", "an AgentTask of Hortator", agenttask.SIGNS, agenttask.translate),
         System("noetl", "a playbook of NoETL", noetl.SIGNS, noetl.translate),
         System("attune", "an action or a workflow of Attune", attune.SIGNS, attune.translate),
+        System("argo", "a workflow of Argo", workflows.SIGNS, workflows.translate),
+        System("kubernetes", "a Job of Kubernetes", jobs.SIGNS, jobs.translate),
     )
 }
 
@@ -119,6 +123,9 @@ def _translate_document(system: System, source: Source) -> Import:
     made = [workflow for top in _tops(system, source, notes) for workflow in system.translate(top)]
     notes.raise_mistakes()
     filename, line = source.filename, source.root.line
+    for one in made:
+        checked_text(one)
+    pass_inputs(made)
     texts = [Imported(one.name, system.name, checked_text(one), filename, line) for one in made]
     return Import(tuple(texts), tuple(notes.entries()))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from tenax.dialects.native.workflow import ForeignText, NativeWorkflow
+from tenax.dialects.native.workflow import ForeignText, NativeWorkflow, Step
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.source.findings import NOT_YET, Path
 from tenax.policy.check import load_workflow
@@ -30,6 +31,27 @@ def checked_text(workflow: NativeWorkflow) -> str:
     for finding in later:
         workflow.notes.add("dropped", (), f"step of the result: {finding.path}: {finding.message}")
     return text
+
+
+def pass_inputs(workflows: Sequence[NativeWorkflow]) -> None:
+    """Lets parents pass the inputs that stand for expressions of their children, by inputs of their own."""
+    known = {workflow.name: workflow for workflow in workflows}
+    for _ in workflows:
+        for parent in workflows:
+            for step in parent.steps:
+                child = known.get(str(step.get("workflow"))) if step["type"] == "workflow" else None
+                if child is not None and child is not parent:
+                    _pass_inputs_to(child, parent, step)
+
+
+def _pass_inputs_to(child: NativeWorkflow, parent: NativeWorkflow, step: Step) -> None:
+    for name, schema in child.inputs.items():
+        given = step.setdefault("input", {})
+        if schema.get("required") is True and name not in given:
+            own = parent.names.fresh(f"{child.name}_{name}".replace(".", "_"))
+            given[name] = f"{{{{ {parent.declare(own, **schema)} }}}}"
+    if step.get("input") == {}:
+        del step["input"]
 
 
 def _faults(text: str) -> tuple[Finding, ...]:

@@ -54,6 +54,7 @@ class NativeWorkflow:
     deadline: str | float | None = None
     outputs: dict[str, Any] | None = None
     names: Names = field(default_factory=Names)
+    _stand_ins: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, kind: str, origin: Fields, **keys: Any) -> Step:
         """Adds a step. Keys that are None or empty are left out; a trailing `_` keeps a key from being a word of Python."""
@@ -72,7 +73,9 @@ class NativeWorkflow:
 
     def stand_in(self, text: ForeignText, why: str) -> str:
         """Declares an input that stands for an expression without a counterpart, and reports it."""
-        name = self._stand_in_name()
+        if text.original in self._stand_ins:
+            return of_input(self._stand_ins[text.original])
+        name = self._stand_ins[text.original] = self._stand_in_name()
         self.inputs[name] = {"required": True, "description": f"stands for {text.original[:200]}"}
         sentence = f"`{text.original}` has no counterpart ({why}): give its value as the input `{name}`"
         self.notes.add("dropped", text.origin, sentence)

@@ -10,6 +10,7 @@ from typing import Any
 from tenax.model.source.yaml_scalars import read_plain
 
 _PLAIN = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./()-]+)*")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _FLOW_WIDTH = 100
 """The longest list or mapping of plain values that is written in one line."""
 
@@ -23,7 +24,7 @@ def _lines_of(value: Any, indent: str) -> Iterator[str]:
     """Yields the lines of a mapping or a list that is not empty, all of them indented."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _entry(f"{indent}{scalar(str(key))}:", part, indent)
+            yield from _entry(f"{indent}{_key(str(key))}:", part, indent)
     else:
         for part in value:
             yield from _element(part, indent)
@@ -76,14 +77,15 @@ def _flow(value: Any) -> str | None:
     if any(piece is None or "\n" in piece for piece in pieces):
         return None
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_flow_key(str(key))}: {piece}" for key, piece in zip(value, pieces, strict=True))
+        inner = ", ".join(f"{_key(str(key))}: {piece}" for key, piece in zip(value, pieces, strict=True))
         return f"{{{inner}}}" if len(inner) < _FLOW_WIDTH else None
     inner = ", ".join(str(piece) for piece in pieces)
     return f"[{inner}]" if len(inner) < _FLOW_WIDTH else None
 
 
-def _flow_key(key: str) -> str:
-    return scalar(key)
+def _key(key: str) -> str:
+    """Returns a key. Keys are text, also those that would be a boolean or a number as a value."""
+    return str(key) if _IDENTIFIER.fullmatch(key) else _quoted(key)
 
 
 def scalar(value: Any) -> str:
