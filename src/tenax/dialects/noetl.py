@@ -328,6 +328,8 @@ class _Playbook:
             for key in list(body.data)
             if key not in (*known, *_STEP)
         }
+        if isinstance(args.get("args"), dict):
+            args = {**args.pop("args"), **args}
         what = f"the tool `{kind}` has no counterpart" if kind else "the step names no tool"
         step.note("dropped", None, f"{what}: register a Python task as `{task}`")
         return self.workflow.add(name, "python", step, task=task, args=args)

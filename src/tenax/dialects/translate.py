@@ -14,7 +14,11 @@ from tenax.dialects.native.workflow import NativeWorkflow
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.notes import Entry, Notes, in_order
 from tenax.dialects.recognise import Signs
+from tenax.dialects.stepfunctions import machine
 from tenax.errors import Finding, InvalidDefinition, UsageError
+from tenax.model.definition.workflow import STEP_TYPES
+from tenax.model.parse.step_types import LATER_TYPES
+from tenax.model.parse.workflow_file import WORKFLOW_KEYS
 from tenax.model.source.findings import shorten, suggest_or_list
 from tenax.model.source.yaml_source import Source, read_documents
 
@@ -39,6 +43,7 @@ SYSTEMS: Mapping[str, System] = {
         System("attune", "an action or a workflow of Attune", attune.SIGNS, attune.translate),
         System("argo", "a workflow of Argo", workflows.SIGNS, workflows.translate),
         System("kubernetes", "a Job of Kubernetes", jobs.SIGNS, jobs.translate),
+        System("stepfunctions", "a state machine of Step Functions", machine.SIGNS, machine.translate),
     )
 }
 
@@ -95,7 +100,8 @@ def translate_text(text: str | bytes, *, filename: str | None = None, system: st
         made += one.workflows
         entries += one.entries
     if not made:
-        raise InvalidDefinition([_refusal(strangers[0], chosen)])
+        telling = next((one for one in strangers if _recognised(one) is not None), strangers[0])
+        raise InvalidDefinition([_refusal(telling, chosen)])
     entries += [_left_out(source, made[0].system) for source in strangers]
     return Import(tuple(made), tuple(in_order(entries)))
 
@@ -165,6 +171,8 @@ def _reads(system: System, source: Source) -> bool:
 
 
 def _recognised(source: Source) -> System | None:
+    if _is_native(source):
+        return None
     scores = {system.name: _score(system, source) for system in SYSTEMS.values()}
     best = max(SYSTEMS.values(), key=lambda system: scores[system.name])
     return best if scores[best.name] >= best.signs.least else None
@@ -182,14 +190,14 @@ def _nearest(source: Source) -> System | None:
 def _refusal(source: Source, chosen: System | None) -> Finding:
     """Says why a document cannot be imported, and which system it resembles most."""
     other = _recognised(source)
-    if chosen is not None and other is not None:
+    if _is_native(source):
+        message = "this is a workflow file of Tenax already"
+    elif chosen is not None and other is not None:
         message = f"this is not {chosen.title}; it looks like {other.title}: leave out --from, or give --from {other.name}"
     elif chosen is not None:
         nearest = _nearest(source)
         hint = f"; the nearest is {nearest.title} (--from {nearest.name})" if nearest else ""
         message = f"this is not {chosen.title}: it has none of its keys ({_keys(chosen)}){hint}"
-    elif _is_native(source):
-        message = "this is a workflow file of Tenax already"
     else:
         nearest = _nearest(source)
         hint = f"; the nearest is {nearest.title} ({_keys(nearest)})" if nearest else ""
@@ -205,10 +213,13 @@ def _keys(system: System) -> str:
 
 
 def _is_native(source: Source) -> bool:
+    """Tells whether a document is a workflow file of Tenax. A playbook of NoETL looks much the same."""
     data = source.data
-    if not isinstance(data, dict) or not isinstance(data.get("workflow"), list):
+    if not isinstance(data, dict) or not {"name", "workflow"} <= data.keys() <= set(WORKFLOW_KEYS):
         return False
-    return all(isinstance(step, dict) and "step" in step and "type" in step for step in data["workflow"])
+    steps = data["workflow"] if isinstance(data["workflow"], list) else [None]
+    types = {*STEP_TYPES, *LATER_TYPES}
+    return all(isinstance(step, dict) and "step" in step and step.get("type") in types for step in steps)
 
 
 def _left_out(source: Source, system: str) -> Entry:
