@@ -85,6 +85,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
     (
+        "import",
+        "definitions.import_files:import_files",
+        _DEFINITIONS,
+        "Translate files of other systems into workflow files.",
+    ),
+    (
         "schema",
         "definitions.schema:schema",
         _DEFINITIONS,
