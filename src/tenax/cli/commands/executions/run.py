@@ -69,7 +69,11 @@ def run(
 
     settings = where.settings()
     configure_logging(settings.log_level)
-    wanted = _wish(file, inputs, input_file, resume, key, where)
+    return carry_out(_wish(file, inputs, input_file, resume, key, where), settings, where, json=json)
+
+
+def carry_out(wanted: RunRequest, settings: Settings, where: TargetFlags, *, json: bool) -> int:
+    """Runs what is asked for, shows its progress and its end, and returns the exit code."""
     if wanted.submission is not None:
         from tenax.cli.input.check_definition import check_submission
 
