@@ -21,7 +21,7 @@ class Event(Value, omit_defaults=True, forbid_unknown_fields=True, tag_field="ty
     """Is an event as the log stores it. A type without data has no field `data`."""
 
     when: ClassVar[str] = ""
-    """The description in the docs. If it is empty, the name is reserved and this version never writes the event."""
+    """The description in the docs."""
     ends_attempt: ClassVar[bool] = False
 
 
@@ -363,7 +363,6 @@ TYPES: dict[str, type[Event]] = {
     if isinstance(kind, type) and issubclass(kind, Event) and not kind.__subclasses__()
 }
 """All types by their name, in the order of the docs."""
-RESERVED = frozenset(name for name, kind in TYPES.items() if not kind.when)
 ATTEMPT_ENDS = frozenset(name for name, kind in TYPES.items() if kind.ends_attempt)
 
 
