@@ -287,6 +287,15 @@ async def test_a_handed_back_attempt_is_charged_and_runs_again(hand: Hand) -> No
     await lawful(hand)
 
 
+async def test_an_attempt_that_was_handed_back_unheard_costs_nothing(hand: Hand) -> None:
+    execution = await hand.submit(ONE.replace("max_attempts: 9", "max_attempts: 9, attempt_cost: 0.4"))
+    await hand.settle_down()
+    await hand.hand_back(await hand.lease_one())
+    assert (await budget_of(hand, execution))["spent_usd"] == 0
+    await hand.report(await hand.lease_one(), spent(cost=0.2))
+    await lawful(hand)
+
+
 async def test_a_paused_tree_admits_nothing_and_goes_on_when_it_is_resumed(hand: Hand) -> None:
     execution = await hand.submit(ONE)
     await hand.engine.pause(execution, actor="ann")

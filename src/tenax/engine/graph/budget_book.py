@@ -136,9 +136,9 @@ class BudgetBook:
         journal.budgets_changed = True
 
     def charge_unreported(self, journal: Journal, item: ChargedItem, reason: str) -> None:
-        """Charges an attempt that ends without a report: with what it has told, else with what was reserved for it."""
-        told = self._told.get(item.id)
-        cost, tokens = _used(told)
+        """Charges an attempt that ends without a report: with what it has told, else with what was reserved for it. One that
+        was handed back may never have begun: it is charged only what it has told."""
+        cost, tokens = _used(self._told.get(item.id), assumed=reason != "handed_back")
         if cost or tokens:
             data = ChargedData(cost_usd=cost, tokens=tokens, reason=reason)
             journal.log(
@@ -246,12 +246,14 @@ def _key(row: BudgetRow, item: ChargedItem) -> str:
     return f"{row.workflow}/{item.step}"
 
 
-def _used(told: Told | None) -> tuple[float, int]:
-    """Returns what a running attempt is charged: what it has told, else the price that was reserved for it."""
+def _used(told: Told | None, *, assumed: bool) -> tuple[float, int]:
+    """Returns what a running attempt is charged: what it has told, else with `assumed` the price that was reserved."""
     if told is None:
         return 0.0, 0
     if told.used_usd is not None or told.used_tokens is not None:
         return told.used_usd or 0.0, told.used_tokens or 0
+    if not assumed:
+        return 0.0, 0
     return max((cost for cost, _ in told.reserved.values()), default=0.0), max(
         (tokens for _, tokens in told.reserved.values()), default=0
     )
