@@ -51,7 +51,7 @@ def test_a_good_event_conforms():
         (changed(STARTED, "data", waiting={"for": "sleep", "until": "soon"}), "Invalid RFC3339"),
         (changed(STARTED, type="action_begun"), "no event type 'action_begun'"),
         ({"step": "a"}, "no event type None"),
-        ({"type": "budget_exceeded"}, "is reserved"),
+        ({"type": "budget_exceeded"}, "required field `data`"),
     ],
 )  # fmt: skip
 def test_a_damaged_event_is_found(body, words):
