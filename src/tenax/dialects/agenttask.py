@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import workflow_name
+from tenax.dialects.native.names import file_title, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, with_delays
 from tenax.dialects.native.templates import literal_text
 from tenax.dialects.native.workflow import NativeWorkflow, set_retry
@@ -41,7 +41,11 @@ _SPEC = {
 
 def translate(top: Fields) -> list[NativeWorkflow]:
     meta, spec = top.sub("metadata"), top.sub("spec")
-    name = meta.text("name") or meta.text("generateName").rstrip("-") or "agent-task"
+    name = (
+        meta.text("name")
+        or meta.text("generateName").rstrip("-")
+        or file_title(top.notes.source.filename, "agent-task")
+    )
     workflow = NativeWorkflow(workflow_name(name), top.notes)
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"

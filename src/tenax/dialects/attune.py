@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tenax.dialects.attune_flow import edges_of
-from tenax.dialects.native.names import member, of_input, of_step, task_name, workflow_name
+from tenax.dialects.native.names import file_title, member, of_input, of_step, task_name, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, with_delays
 from tenax.dialects.native.templates import condition, rewrite_expression, rewrite_value
 from tenax.dialects.native.transitions import place_steps
@@ -51,7 +51,7 @@ _TASK = {
 
 def translate(top: Fields) -> list[NativeWorkflow]:
     top.ignore("name", "ref", "label", "tags", "enabled")
-    ref = top.text("ref") or top.text("name", "attune-action")
+    ref = top.text("ref") or top.text("name") or file_title(top.notes.source.filename, "attune-action")
     workflow = NativeWorkflow(workflow_name(ref), top.notes)
     workflow.description = top.text("description") or top.text("label") or None
     version = top.text("version")

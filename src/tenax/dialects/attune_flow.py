@@ -43,10 +43,25 @@ def _outgoing(name: str, task: Fields) -> Iterator[tuple[str, Edge]]:
         if isinstance(one, str):
             yield one, Edge(name, "completed", None, path)
         elif isinstance(one, dict):
+            _report_rest(task, one, path)
             yield from _branch(name, one, "completed", path)
     for key, on in _OLDER.items():
+        _report_older(task, task.data.get(key), (*task.path, key))
         for target, when in _older_targets(task.data.get(key), None):
             yield target, Edge(name, on, when, (*task.path, key))
+
+
+def _report_rest(task: Fields, one: dict[str, Any], path: Path) -> None:
+    reader = Fields(task.notes, path, one)
+    reader.ignore("when", "do", "next", "publish", "label", "color", "__chart_meta__")
+    reader.rest()
+
+
+def _report_older(task: Fields, value: Any, path: Path) -> None:
+    for index, one in enumerate(value if isinstance(value, list) else []):
+        if isinstance(one, dict):
+            _report_rest(task, one, (*path, index))
+            _report_older(task, one.get("do"), (*path, index, "do"))
 
 
 def _branch(name: str, one: Mapping[str, Any], default: On, path: Path) -> Iterator[tuple[str, Edge]]:

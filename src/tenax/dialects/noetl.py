@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import member, of_input, of_step, workflow_name
+from tenax.dialects.native.names import file_title, member, of_input, of_step, workflow_name
 from tenax.dialects.native.policy import duration
 from tenax.dialects.native.templates import (
     condition,
@@ -55,7 +55,12 @@ _STEP = {
 def translate(top: Fields) -> list[NativeWorkflow]:
     """Returns the workflow of a playbook. A `retry` alone is a playbook of one step."""
     meta = top.sub("metadata")
-    name = meta.text("name") or top.text("name") or meta.text("path") or "playbook"
+    name = (
+        meta.text("name")
+        or top.text("name")
+        or meta.text("path")
+        or file_title(top.notes.source.filename, "playbook")
+    )
     workflow = NativeWorkflow(workflow_name(name), top.notes)
     workflow.description = meta.text("description") or meta.text("desc") or None
     workflow.version = meta.text("version") or None
@@ -145,12 +150,21 @@ class _Playbook:
         path: Path = (*step.path, "next")
         step.ignore("next")
         if isinstance(listed, dict) and isinstance(listed.get("arcs"), list):
+            arcs = Fields(step.notes, path, listed)
+            arcs.sub("spec").rest()
+            arcs.ignore("arcs")
+            arcs.rest()
             listed, path = listed["arcs"], (*path, "arcs")
         found: list[tuple[str, str | None, Path]] = []
         entries = listed if isinstance(listed, list) else [] if listed is None else [listed]
+        earlier: list[str] = []
         for index, one in enumerate(entries):
             place = (*path, index) if isinstance(listed, list) else path
-            found += _targets(one, None, place)
+            is_else = isinstance(one, dict) and "else" in one and "when" not in one
+            otherwise = " and ".join(f"not ({when})" for when in earlier) if is_else else None
+            found += _targets(one, otherwise or None, step, place)
+            if isinstance(one, dict) and one.get("when") is not None:
+                earlier.append(condition(str(one["when"])))
         return found
 
     def _step(self, name: str, step: Fields) -> Step:
@@ -255,8 +269,10 @@ class _Playbook:
                 loop.text(loop.first_of("in", "collection")),
                 loop.text(loop.first_of("iterator", "element"), "item"),
             )
-            mode = loop.text("mode") or str(loop.mapping("spec").get("mode", "sequential"))
-            limit = loop.mapping("spec").get("max_in_flight", 10)
+            spec = loop.sub("spec")
+            mode = loop.text("mode") or spec.text("mode", "sequential")
+            limit = spec.whole("max_in_flight", 10)
+            spec.rest()
             loop.rest()
         elif step.data.get("type") == "iterator":
             source, self.element = step.text("collection"), step.text("element", "item")
@@ -264,7 +280,7 @@ class _Playbook:
         else:
             return {}
         each = rewrite_text(source, self.rewrite, (*step.path, "loop"))
-        return {"for_each": each, "parallelism": int(limit) if mode in ("parallel", "async") else 1}
+        return {"for_each": each, "parallelism": limit if mode in ("parallel", "async") else 1}
 
     def _http(self, name: str, step: Fields, body: Fields) -> Step:
         keys: dict[str, Any] = {
@@ -371,15 +387,26 @@ def _path(base: str, below: list[str]) -> str:
     return base
 
 
-def _targets(one: Any, when: str | None, path: Path) -> list[tuple[str, str | None, Path]]:
+def _targets(one: Any, when: str | None, step: Fields, path: Path) -> list[tuple[str, str | None, Path]]:
     """Returns the targets of one entry of `next`: a name, `{step: NAME}`, or `{when: ..., then: [...]}`."""
     if isinstance(one, str):
         return [(one, when, path)]
     if not isinstance(one, dict):
         return []
-    condition_ = str(one["when"]) if one.get("when") is not None else when
+    entry = Fields(step.notes, path, one)
+    entry.ignore("step", "when", "then", "else", "desc")
+    entry.rest(
+        dict.fromkeys(
+            ("args", "set", "data", "with"), "is not carried over: read the results of steps instead"
+        )
+    )
+    own = str(one["when"]) if one.get("when") is not None else when
     if "step" in one:
-        return [(str(one["step"]), condition_, path)]
-    inner = one.get("then") or one.get("else") or []
-    listed = inner if isinstance(inner, list) else [inner]
-    return [target for below in listed for target in _targets(below, condition_, path)]
+        return [(str(one["step"]), own, path)]
+    key = "then" if one.get("then") else "else"
+    inner = one.get(key) or []
+    found: list[tuple[str, str | None, Path]] = []
+    for index, below in enumerate(inner if isinstance(inner, list) else [inner]):
+        place = (*path, key, index) if isinstance(inner, list) else (*path, key)
+        found += _targets(below, own, step, place)
+    return found

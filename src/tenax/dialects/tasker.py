@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import member, of_input, of_step, task_name, workflow_name
+from tenax.dialects.native.names import file_title, member, of_input, of_step, task_name, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, with_delays
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NativeWorkflow, Step, set_retry
@@ -47,7 +47,7 @@ _STEP = {
 def translate(top: Fields) -> list[NativeWorkflow]:
     """Returns the workflow of a template. A step alone, or a `retry` alone, is a template of one step."""
     alone = "steps" not in top
-    name = top.text("name", "tasker-step")
+    name = top.text("name") or file_title(top.notes.source.filename, "tasker-step")
     space = top.text("namespace_name")
     workflow = NativeWorkflow(workflow_name(f"{space}.{name}" if space else name), top.notes)
     workflow.version = top.text("version") or None

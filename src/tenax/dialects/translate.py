@@ -142,7 +142,10 @@ def _tops(system: System, source: Source, notes: Notes) -> list[Fields]:
     if isinstance(data, list):
         return [Fields(notes, (), {"steps": data})]
     if data.get("kind") == "List" and isinstance(data.get("items"), list):
-        readers = Fields(notes, (), data).each("items")
+        top = Fields(notes, (), data)
+        readers = top.each("items")
+        top.ignore("apiVersion", "kind", "metadata")
+        top.rest()
         mine = [reader for reader in readers if system.signs.score(reader.data) >= system.signs.least]
         for other in (reader for reader in readers if reader not in mine):
             other.note("dropped", None, f"is a {other.data.get('kind')}, which is not imported")

@@ -47,6 +47,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         inner = spec.sub("jobTemplate")
         inner.ignore("metadata")
         job = inner.sub("spec")
+        inner.rest()
         spec.rest({**_CRON, **dict.fromkeys(spec.data, "is not carried over"), "schedule": _CRON["schedule"]})
     else:
         job = spec
@@ -60,7 +61,8 @@ def translate(top: Fields) -> list[NativeWorkflow]:
 
 def _job(workflow: NativeWorkflow, job: Fields, name: str) -> None:
     template = job.sub("template")
-    template.ignore("metadata")
+    template.ignore("metadata", "spec")
+    template.rest()
     pod = template.sub("spec")
     containers = pod.each("containers")
     if not containers:

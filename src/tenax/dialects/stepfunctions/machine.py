@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenax.dialects.native.names import of_step, workflow_name
+from tenax.dialects.native.names import file_title, of_step, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
 from tenax.dialects.native.transitions import Edge, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
@@ -29,7 +29,7 @@ _PARALLEL = 1_000_000  # items at once; 0 means no limit there
 
 
 def translate(top: Fields) -> list[NativeWorkflow]:
-    name = workflow_name(top.text("Name") or top.text("Comment").split(".")[0][:60], "state-machine")
+    name = workflow_name(top.text("Name") or file_title(top.notes.source.filename, "state-machine"))
     made: list[NativeWorkflow] = []
     _Machine(NativeWorkflow(name, top.notes), top, made).translate()
     if "TimeoutSeconds" in top:
@@ -70,6 +70,7 @@ class _Machine:
         """Adds the steps of all states. Returns the document of the last state if there is one."""
         listed = self.top.sub("States")
         self.states = {name: listed.sub(name) for name in listed.data if isinstance(listed.data[name], dict)}
+        listed.rest()
         start = self.top.text("StartAt")
         if start not in self.states:
             self.top.notes.mistake(
@@ -165,7 +166,6 @@ class _Machine:
             self._choose(
                 name, rule.text("Next"), [*(f"not ({one})" for one in before), f"({words})"], rule.path
             )
-            rule.rest({"Assign": "is not carried over: read the results of steps instead"})
             before.append(words)
         if "Default" in state:
             self._choose(
@@ -291,14 +291,20 @@ class _Machine:
         states = machine.mapping("States")
         start = machine.text("StartAt")
         only = states.get(start)
-        machine.ignore("Comment", "ProcessorConfig", "QueryLanguage")
+        machine.ignore("Comment", "QueryLanguage")
+        processor = machine.sub("ProcessorConfig")
+        processor.ignore("Mode", "ExecutionType")
+        processor.rest()
+        machine.rest()
         if (
             len(states) == 1
             and isinstance(only, dict)
             and only.get("Type") in ("Task", "Wait")
             and "Catch" not in only
         ):
-            state = machine.sub("States").sub(start)
+            listed = machine.sub("States")
+            state = listed.sub(start)
+            listed.rest()
             own = self.workflow.names.give(start)
             inner = Reader(self.workflow, reader.document)
             native, result = add_state(inner, own, state)
@@ -336,6 +342,7 @@ class _Machine:
         item = Document("item")
         if selector in state:
             item = reader.selected(state.take(selector), (*state.path, selector))
+            state.note("changed", selector, "its values stand where the states of the items read them")
         processor = state.sub(state.first_of("ItemProcessor", "Iterator"))
         native, _ = self._part(name, processor, Reader(self.workflow, item))
         native["for_each"] = each
