@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tenax.dialects.native.names import file_title, member, of_step, task_name, workflow_name
-from tenax.dialects.native.policy import FOREIGN, duration, with_delays
+from tenax.dialects.native.policy import FOREIGN, duration, retries_words, with_delays
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
@@ -300,6 +300,6 @@ def _attempts(step: Fields, config: Fields) -> int | None:
     config.note(
         "changed",
         "max_retries",
-        f"{retries} retries: max_attempts: {retries + 1}, the first attempt included",
+        f"{retries_words(retries)}: max_attempts: {retries + 1}, the first attempt included",
     )
     return retries + 1

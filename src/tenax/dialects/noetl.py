@@ -197,6 +197,8 @@ class _Playbook:
             if edge.source not in routers:
                 found.append(edge)
                 continue
+            if not self.edges.get(edge.source):
+                found.append(replace(edge, source=""))
             for before in self.edges.get(edge.source, []):
                 both = " and ".join(f"({when})" for when in (before.when, edge.when) if when)
                 pending.append(replace(before, when=both or None, original=before.original or edge.original))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tenax.dialects.kubernetes.pod_failures import with_pod_failures
 from tenax.dialects.kubernetes.pods import POD, read_container
 from tenax.dialects.native.names import of_step, workflow_name
-from tenax.dialects.native.policy import FOREIGN, duration, policy_fields, with_delays
+from tenax.dialects.native.policy import FOREIGN, duration, policy_fields, retries_words, with_delays
 from tenax.dialects.native.workflow import NO_LIMIT, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.recognise import Signs
@@ -111,7 +111,9 @@ def _policy(job: Fields, pod: Fields) -> Policy:
         job.notes.mistake((*job.path, key), "must not be negative")
     total = max(retries, 0) + 1
     if key in job:
-        job.note("changed", key, f"{retries} retries: max_attempts: {total}, the first attempt included")
+        job.note(
+            "changed", key, f"{retries_words(retries)}: max_attempts: {total}, the first attempt included"
+        )
     else:
         job.note(
             "changed", None, f"no backoffLimit: the default of {_RETRIES} retries, so max_attempts: {total}"

@@ -207,10 +207,6 @@ class _Machine:
                     and all(on == "completed" for _, on in way.sources)
                 ):
                     self.joined.add(own)
-            starts = [way.when for way in ways if not way.sources and way.when]
-            if starts:
-                text = " or ".join(f"({one})" for one in starts)
-                step["when"] = ForeignText(text, text, ways[0].path)
 
     def _leave(
         self, name: str, state: Fields, steps: list[Step], result: Document, reader: Reader
