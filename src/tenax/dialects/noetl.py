@@ -25,7 +25,7 @@ SIGNS = Signs(
     api=("noetl.io/",),
     kinds=("Playbook",),
     top={"workload": 3, "workbook": 3, "workflow": 2},
-    part={"initial_delay": 3, "backoff_multiplier": 3, "retry_when": 3, "stop_when": 3, "step": 1, "tool": 2, "endpoint": 1, "desc": 1},
+    part={"retry": 0, "initial_delay": 3, "backoff_multiplier": 3, "retry_when": 3, "stop_when": 3, "step": 1, "tool": 2, "endpoint": 1, "desc": 1},
     lists=("workflow", "workbook"),
 )  # fmt: skip
 _TIMEOUT = 300.0  # seconds; NoETL does not limit an attempt

@@ -15,7 +15,7 @@ from tenax.model.policy import Policy
 
 SIGNS = Signs(
     top={"namespace_name": 4, "task_handler": 4, "system_dependencies": 3, "environments": 1, "steps": 1, "input_schema": 1, "domain_events": 2},
-    part={"backoff_base_ms": 4, "max_backoff_ms": 4, "callable": 3, "handler": 1, "dependencies": 2, "retry_limit": 3, "retryable": 3, "publishes_events": 2, "batch_config": 2},
+    part={"retry": 0, "backoff_base_ms": 4, "max_backoff_ms": 4, "callable": 3, "handler": 1, "dependencies": 2, "retry_limit": 3, "retryable": 3, "publishes_events": 2, "batch_config": 2},
     lists=("steps",),
 )  # fmt: skip
 _BACKOFFS = {"none": "none", "linear": "linear", "exponential": "exponential", "fibonacci": "fibonacci"}

@@ -169,8 +169,8 @@ def _score(system: System, source: Source) -> int:
 
 
 def _reads(system: System, source: Source) -> bool:
-    """Tells whether a document can be read as that of a system that the user has named: a single sign is enough."""
-    return _score(system, source) > 0
+    """Tells whether a document can be read as that of a system that the user has named: a single key is enough."""
+    return _score(system, source) > 0 or (_recognised(source) is None and system.signs.knows(source.data))
 
 
 def _recognised(source: Source) -> System | None:
