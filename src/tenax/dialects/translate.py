@@ -101,7 +101,7 @@ def translate_text(text: str | bytes, *, filename: str | None = None, system: st
         entries += one.entries
     if not made:
         telling = next((one for one in strangers if _recognised(one) is not None), strangers[0])
-        raise InvalidDefinition([_refusal(telling, chosen)])
+        raise InvalidDefinition([_refusal(telling, chosen), *telling.findings])
     entries += [_left_out(source, made[0].system) for source in strangers]
     return Import(tuple(made), tuple(in_order(entries)))
 
