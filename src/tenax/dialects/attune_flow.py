@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenax.dialects.native.templates import condition
-from tenax.dialects.native.transitions import Edge, On, leads_back
+from tenax.dialects.native.transitions import Edge, On, Ways
 from tenax.dialects.reading.fields import Fields
 from tenax.model.source.findings import Path
 
@@ -23,18 +23,16 @@ _OLDER: Mapping[str, On] = {"on_success": "completed", "on_failure": "failed"}
 
 def edges_of(tasks: Mapping[str, Fields]) -> dict[str, list[Edge]]:
     """Returns the ways to each task. Ways back to an earlier task are reported and left out."""
-    found: dict[str, list[Edge]] = {}
+    found = Ways()
     for name, task in tasks.items():
         for target, edge in _outgoing(name, task):
             if target not in tasks:
                 task.notes.mistake(edge.path, f"leads to `{target}`, and there is no such task")
-            elif leads_back(target, name, found):
+            elif not found.add(target, edge):
                 task.notes.add(
                     "dropped", edge.path, f"leads back to `{target}`: a workflow has no loops; use `until`"
                 )
-            else:
-                found.setdefault(target, []).append(edge)
-    return found
+    return found.into
 
 
 def _outgoing(name: str, task: Fields) -> Iterator[tuple[str, Edge]]:

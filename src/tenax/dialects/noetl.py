@@ -14,7 +14,7 @@ from tenax.dialects.native.templates import (
     rewrite_text,
     rewrite_value,
 )
-from tenax.dialects.native.transitions import Edge, leads_back, place_steps
+from tenax.dialects.native.transitions import Edge, Ways, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.noetl_retry import read_retry
 from tenax.dialects.reading.fields import Fields
@@ -92,7 +92,7 @@ class _Playbook:
         self.book = book
         self.kinds: dict[str, str] = {}
         self.element: str | None = None
-        self.edges: dict[str, list[Edge]] = {}
+        self.ways = Ways()
 
     def translate(self) -> None:
         for name in self.steps:
@@ -119,12 +119,10 @@ class _Playbook:
                     step.notes.mistake(path, f"`next` names `{target}`, and there is no such step")
 
     def _add_edge(self, name: str, target: str, when: str | None, path: Path) -> None:
-        if leads_back(target, name, self.edges):
+        words = None if when is None else rewrite_expression(condition(when), self.rewrite)
+        if not self.ways.add(target, Edge(name, "completed", words, path, when or "")):
             sentence = f"leads back to `{target}`: a workflow has no loops; use `until`"
             self.workflow.notes.add("dropped", path, sentence)
-            return
-        words = None if when is None else rewrite_expression(condition(when), self.rewrite)
-        self.edges.setdefault(target, []).append(Edge(name, "completed", words, path, when or ""))
 
     def _is_router(self, step: Fields) -> bool:
         return not self._kind(step) and "retry" not in step
@@ -191,15 +189,15 @@ class _Playbook:
     def _incoming(self, name: str, routers: set[str]) -> list[Edge]:
         """Returns the ways to a step. A step that does no work is replaced by the ways to it."""
         found: list[Edge] = []
-        pending = list(self.edges.get(name, []))
+        pending = list(self.ways.into.get(name, []))
         while pending:
             edge = pending.pop(0)
             if edge.source not in routers:
                 found.append(edge)
                 continue
-            if not self.edges.get(edge.source):
+            if not self.ways.into.get(edge.source):
                 found.append(replace(edge, source=""))
-            for before in self.edges.get(edge.source, []):
+            for before in self.ways.into.get(edge.source, []):
                 both = " and ".join(f"({when})" for when in (before.when, edge.when) if when)
                 pending.append(replace(before, when=both or None, original=before.original or edge.original))
         return found

@@ -42,17 +42,34 @@ class Edge:
 Edges = Mapping[str, Sequence[Edge]]
 
 
-def leads_back(target: str, source: str, edges: Edges) -> bool:
-    """Tells whether the target runs before the source, by the ways found so far."""
-    pending, seen = [source], set()
-    while pending:
-        one = pending.pop()
-        if one == target:
-            return True
-        if one not in seen:
-            seen.add(one)
-            pending += [edge.source for edge in edges.get(one, ())]
-    return False
+class Ways:
+    """Collects the ways between steps. None of them leads back to an earlier step."""
+
+    def __init__(self) -> None:
+        self.into: dict[str, list[Edge]] = {}
+        self._sources: set[str] = set()
+
+    def add(self, target: str, edge: Edge) -> bool:
+        """Adds a way. Returns False if it would lead back."""
+        if self._leads_back(target, edge.source):
+            return False
+        self._sources.add(edge.source)
+        self.into.setdefault(target, []).append(edge)
+        return True
+
+    def _leads_back(self, target: str, source: str) -> bool:
+        """Tells whether the target runs before the source. A step from which no way leads runs before no other."""
+        if target not in self._sources:
+            return target == source
+        pending, seen = [source], set()
+        while pending:
+            one = pending.pop()
+            if one == target:
+                return True
+            if one not in seen:
+                seen.add(one)
+                pending += [edge.source for edge in self.into.get(one, ())]
+        return False
 
 
 def place_steps(
