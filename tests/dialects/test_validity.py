@@ -5,26 +5,17 @@ from __future__ import annotations
 import pytest
 from support.dialect_samples import NAMES, imported, steps_of
 
-from tenax.errors import InvalidDefinition
-from tenax.model.definition.workflow import STEP_TYPES
 from tenax.model.parse.retry_fields import RetryFields
-from tenax.model.source.findings import NOT_YET
 from tenax.policy.check import load_workflow
 
 STRICT = ("tasker", "argyll", "agenttask", "noetl", "attune")
 ONLY_IF_SET = {"retry_when", "stop_when", "give_up_after"}
-HAS_AGENTS = "agent" in STEP_TYPES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_result_is_a_valid_workflow_file(name):
     for workflow in imported(name).workflows:
-        if name.startswith("agenttask/") and not HAS_AGENTS:
-            with pytest.raises(InvalidDefinition) as refused:
-                load_workflow(workflow.text)
-            assert all(NOT_YET in finding.message for finding in refused.value.findings)
-        else:
-            assert load_workflow(workflow.text).name == workflow.name
+        assert load_workflow(workflow.text).name == workflow.name
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,7 +35,7 @@ from tenax.store.transaction import transaction
 
 one_postgres = pytest.mark.one_postgres
 """Marks long tests, or groups of similar tests. They run on one PostgreSQL only, even if others run on both."""
-RUNTIMES = ("python", "http", "process")
+RUNTIMES = ("python", "http", "process", "agent")
 ONE_STEP = """
 name: one
 workflow:
@@ -135,6 +135,7 @@ class Hand:
             + await engine.inbox_delivery.deliver()
             + await fill_slots(engine.context)
             + await engine.reap()
+            + await engine.budget_keeper.keep()
         ):
             pass
 

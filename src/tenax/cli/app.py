@@ -144,6 +144,12 @@ app.command(
     help="List work that has failed for good, or show, redrive or discard it.",
 )
 app.command(
+    "tenax.cli.commands.executions.agents:agent",
+    name="agent",
+    group=_EXECUTIONS,
+    help="Run an AgentTask file, or print the status of an agent.",
+)
+app.command(
     "tenax.cli.commands.executions.filters:filters",
     name="filters",
     group=_EXECUTIONS,
@@ -183,6 +189,7 @@ app.command(
 COMMAND_NAMES = (
     *(name for name, *_ in _COMMANDS),
     "dead-letters",
+    "agent",
     "filters",
     "bulk",
     "workers",

@@ -52,13 +52,15 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     )
     meta.rest({"namespace": "is not carried over: the database is the space of names"})
     tier = spec.one_of("tier", _TIERS, "legionary")
+    prompt = _prompt(spec)
     if "prompt" not in spec:
-        spec.note("dropped", None, "has no prompt: write one before you run it")
+        prompt = f"{{{{ {workflow.declare('prompt', type='string', required=True)} }}}}"
+        spec.note("dropped", None, "has no prompt: it is the input `prompt`")
     native = workflow.add(
         workflow.names.give("agent"),
         "agent",
         spec,
-        prompt=_prompt(spec),
+        prompt=prompt,
         role=spec.text("role"),
         model=_model(spec),
         env=_environment(spec),
@@ -66,7 +68,6 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         budget=_budget(spec),
         timeout=duration(spec.number("timeout", _TIMEOUT) or _TIMEOUT),
     )
-    native.setdefault("prompt", "-")
     retry = spec.sub("retry")
     set_retry(native, read_retry(retry), spec, "retry" if "retry" in spec else None)
     retry.rest()

@@ -16,6 +16,7 @@ from tenax.dialects.native.templates import (
 )
 from tenax.dialects.native.transitions import Edge, Ways, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
+from tenax.dialects.noetl_next import targets_of
 from tenax.dialects.noetl_retry import read_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.recognise import Signs
@@ -160,7 +161,7 @@ class _Playbook:
             place = (*path, index) if isinstance(listed, list) else path
             is_else = isinstance(one, dict) and "else" in one and "when" not in one
             otherwise = " and ".join(f"not ({when})" for when in earlier) if is_else else None
-            found += _targets(one, otherwise or None, step, place)
+            found += targets_of(one, otherwise or None, step, place)
             if isinstance(one, dict) and one.get("when") is not None:
                 earlier.append(condition(str(one["when"])))
         return found
@@ -385,28 +386,3 @@ def _path(base: str, below: list[str]) -> str:
     for key in below:
         base = member(base, int(key) if key.isdecimal() else key)
     return base
-
-
-def _targets(one: Any, when: str | None, step: Fields, path: Path) -> list[tuple[str, str | None, Path]]:
-    """Returns the targets of one entry of `next`: a name, `{step: NAME}`, or `{when: ..., then: [...]}`."""
-    if isinstance(one, str):
-        return [(one, when, path)]
-    if not isinstance(one, dict):
-        return []
-    entry = Fields(step.notes, path, one)
-    entry.ignore("step", "when", "then", "else", "desc")
-    entry.rest(
-        dict.fromkeys(
-            ("args", "set", "data", "with"), "is not carried over: read the results of steps instead"
-        )
-    )
-    own = str(one["when"]) if one.get("when") is not None else when
-    if "step" in one:
-        return [(str(one["step"]), own, path)]
-    key = "then" if one.get("then") else "else"
-    inner = one.get(key) or []
-    found: list[tuple[str, str | None, Path]] = []
-    for index, below in enumerate(inner if isinstance(inner, list) else [inner]):
-        place = (*path, key, index) if isinstance(inner, list) else (*path, key)
-        found += _targets(below, own, step, place)
-    return found

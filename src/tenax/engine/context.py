@@ -19,12 +19,13 @@ from tenax.engine.measures import Measures
 from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
+from tenax.model.definition.tiers import ServerRetry
 from tenax.model.parse.retry_fields import retry_of_settings
-from tenax.model.policy import Patch
 from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
+from tenax.settings.agents import tier_policies
 from tenax.store.connect import Connection, Database
 from tenax.store.tables import plans
 from tenax.store.tables.claims import LeaseTerms
@@ -121,7 +122,7 @@ class EngineContext:
         self.refusal: SchemaOutdated | None = None
         """The error to raise if this server may no longer use the database. None while it may."""
         source = settings.sources.get("retry", "the setting retry")
-        self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
+        self.server_retry = ServerRetry(retry_of_settings(settings.retry, source), tier_policies(settings))
         self.reading = Reading(settings, self.server_retry, share)
         self.plans = PlanCache(self.reading, share)
 

@@ -68,6 +68,7 @@ class Engine(EngineReads):
         self.dispatcher = parts.dispatcher
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
+        self.budget_keeper = parts.budget_keeper
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -90,6 +91,7 @@ class Engine(EngineReads):
             self.dispatcher.run,
             self.server_steps.run,
             self.inbox_delivery.run,
+            self.budget_keeper.run,
             self.timers.run,
             self.bulk_runner.run,
             notifier.send,

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.vary import merge_override
-from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
+from tenax.model.definition.workflow import SERVER_TYPES, Budget, Step, Workflow
 from tenax.model.parse.parse import workflow_hash
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
 from tenax.policy.expressions.compiler import Expression, compile_expression
 from tenax.policy.expressions.conditions import compile_condition, strip_braces
 from tenax.policy.expressions.templates import (
@@ -27,7 +28,13 @@ from tenax.policy.expressions.templates import (
 from tenax.policy.fixed_successor import FixedSuccessor, find_fixed_successors
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.queued_action import QueuedAction, queued_action
-from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
+from tenax.policy.retry.resolve import (
+    CompiledPolicy,
+    compile_policy,
+    levels_of,
+    policy_hash,
+    resolve_policy,
+)
 from tenax.policy.retry.until import CompiledUntil, compile_until
 from tenax.policy.retry.vary import overrides_of
 
@@ -51,6 +58,12 @@ class PlannedAction:
     until: CompiledUntil | None
     queued: QueuedAction
     """The action's columns of a new item."""
+    succeeds_plainly: bool
+    """True if a first success leaves nothing to decide: there is no `until` and no budget."""
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.step.budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +185,19 @@ def action_limit_name(workflow: str, step: Step) -> str:
 
 
 def make_plan(
-    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, PlannedChild] | None = None
+    workflow: Workflow, server_retry: ServerPolicy, children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
-    """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
+    """Resolves every policy: step, tier, workflow defaults, server defaults, nearest first."""
     return _run_through(planning(workflow, resolve_policies(workflow, server_retry), children))
 
 
-def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str, Policy]:
+def resolve_policies(workflow: Workflow, server_retry: ServerPolicy) -> dict[str, Policy]:
     """Returns the policy of every action, by the name of its step."""
     policies: dict[str, Policy] = {}
     for step in workflow.steps:
-        policies[step.name] = resolve_policy([step.retry, workflow.retry, server_retry])
+        policies[step.name] = resolve_policy(levels_of(step, workflow, server_retry))
         if step.compensate is not None:
-            levels = [step.compensate.retry, workflow.retry, server_retry]
+            levels = levels_of(step.compensate, workflow, server_retry)
             policies[COMPENSATION + step.name] = resolve_policy(levels)
     return policies
 
@@ -251,7 +264,8 @@ def planning(
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
         fixed_successors=fixed_successors,
-        begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
+        begins_plainly=workflow.budget is None
+        and all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fan_outs=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
@@ -300,6 +314,7 @@ def _planned(
         reads_input=action.reads_input,
         until=action.until,
         queued=action.queued,
+        succeeds_plainly=action.succeeds_plainly,
         when=when,
         when_reads=_steps_read(when.reads) if when is not None else (),
         dependents=dependents,
@@ -336,6 +351,7 @@ def _action(step: Step, policy: Policy, known: Known) -> Generator[None, None, P
         reads_input=any(path[0] == "input" for path in reads),
         until=compile_until(step.until) if step.until is not None else None,
         queued=queued_action(step, policy),
+        succeeds_plainly=step.until is None and step.budget is None,
     )
 
 

@@ -130,8 +130,8 @@ def test_what_does_nothing_yet_is_not_suggested():
 
 
 def test_a_decision_by_hand_takes_it():
-    assert parse_retry({"attempt_cost": 1}, ("retry",), later=True) == ({"attempt_cost": 1.0}, [])
-    _, [(path, says)] = parse_retry({"attempt_cost": -0.1}, ("retry",), later=True)
+    assert parse_retry({"attempt_cost": 1}, ("retry",)) == ({"attempt_cost": 1.0}, [])
+    _, [(path, says)] = parse_retry({"attempt_cost": -0.1}, ("retry",))
     assert (path, says) == (("retry", "attempt_cost"), "attempt_cost cannot be negative")
 
 

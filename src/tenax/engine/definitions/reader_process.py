@@ -18,11 +18,12 @@ from typing import Any, BinaryIO
 
 from tenax.dialects.translate import joined, translate_text
 from tenax.errors import InvalidDefinition, TenaxError
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Input, Step, Workflow
 from tenax.model.inputs.inputs import check_input
 from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse.parse import Limits, workflow_hash
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
 from tenax.model.views import ImportedFile, ImportedWorkflow, ImportEntry
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import resolve_policies
@@ -85,7 +86,7 @@ def _count_values(text: bytes) -> Iterator[Any]:
     yield most_values(text, exactly=True)
 
 
-def _read(source: str, filename: str | None, server_retry: Patch | None, limits: Limits) -> Iterator[Any]:
+def _read(source: str, filename: str | None, server_retry: ServerPolicy, limits: Limits) -> Iterator[Any]:
     """Reads a definition and resolves its policies."""
     workflow = load_workflow(source, filename=filename, server_retry=server_retry, limits=limits)
     return _parts(workflow, resolve_policies(workflow, server_retry))
@@ -102,7 +103,7 @@ def _translate(source: str, filename: str | None, system: str | None) -> Iterato
     )
 
 
-def _restore(body: str, server_retry: Patch | None) -> Iterator[Any]:
+def _restore(body: str, server_retry: ServerPolicy) -> Iterator[Any]:
     """Reads a stored definition, and resolves its policies again."""
     workflow = Workflow.from_dict(decode(body))
     return _parts(workflow, resolve_policies(workflow, server_retry))

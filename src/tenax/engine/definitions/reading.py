@@ -16,13 +16,14 @@ from tenax.engine.definitions.reader_processes import OutOfMemory, ReaderProcess
 from tenax.engine.slices import give_way_after, in_slices
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.definition.children import child_references
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Input, Workflow
 from tenax.model.inputs.inputs import Limits, check_input, fill_in, is_checked_shortly
 from tenax.model.inputs.schema_cost import NotAtOnce
 from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.parse.workflow_file import build_validators
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
 from tenax.model.views import ImportedFile
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
@@ -55,7 +56,7 @@ _Key = tuple[str, str | None]
 class Reading:
     """Reads definitions and makes plans. Each server process has one."""
 
-    def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
+    def __init__(self, settings: Settings, server_retry: ServerPolicy, most: int) -> None:
         """`most` is the limit of the definitions in memory, in estimated bytes."""
         self.reader_processes = ReaderProcesses(settings.aside_processes, settings.aside_memory)
         self._settings = settings

@@ -21,7 +21,7 @@ def rescheduled_policy(plan: Plan, item: OperatedItem, changes: Mapping[str, Any
     """Returns the item's policy with these fields changed. Raises InvalidDefinition for a field that is wrong, and
     Conflict if the policy would not allow the retry that is planned."""
     before = action_of(plan, item.step, compensates=item.compensates, policy=item.policy).policy.policy
-    patch, wrong = parse_retry(dict(changes), (), later=True)
+    patch, wrong = parse_retry(dict(changes), ())
     if "vary" in changes:
         wrong = [
             *wrong,

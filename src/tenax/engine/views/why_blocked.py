@@ -18,7 +18,7 @@ from tenax.store.fleet.workers import WorkerRow
 from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
 
 NOTHING = Standing()
-DECIDES_HOLDS = ("retry_held", "compensation_retry")
+DECIDES_HOLDS = ("retry_held", "item_held", "compensation_retry")
 """The events whose decision may be to hold an item."""
 
 
@@ -122,7 +122,7 @@ def _read_limit(limit: str) -> tuple[str, str]:
 
 async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
     """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
-    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
+    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS and "decision" in e.data}
     found: dict[str, HeldWork] = {}
     for step, held in (await queues.find_held_work(tx, execution_id)).items():
         decision = last.get(step, {})

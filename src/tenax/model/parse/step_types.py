@@ -15,10 +15,6 @@ from tenax.model.parse.field_types import (
     DURATION_SCHEMA,
     NAME_SCHEMA,
     TEMPLATE,
-    TEXT,
-    TEXT_SCHEMA,
-    WRITTEN_SCHEMA,
-    as_written,
     duration,
     flag,
     is_template,
@@ -29,23 +25,21 @@ from tenax.model.parse.field_types import (
     text,
     text_mapping,
 )
+from tenax.model.parse.program_keys import AgentKeys, OwnKeys, ProcessKeys
 from tenax.model.parse.shape import (
     KeysRule,
     Mismatch,
     Shape,
     ValueReader,
-    Written,
-    WrittenValueReader,
     any_of,
     declare,
     exclusive,
     faults,
-    names_of,
 )
 from tenax.model.source.findings import NOT_YET, nearest, shorten
 from tenax.model.times import parse_time
 
-LATER_TYPES = ("agent", "pod")
+LATER_TYPES = ("pod",)
 
 _TIME = r"^\s*\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\s*$"
 _WEB = r"^([Hh][Tt][Tt][Pp][Ss]?:|(?![A-Za-z][A-Za-z0-9+.-]*:)[\s\S]*\{\{)"
@@ -56,25 +50,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*|[\w.-]+")
 _CHILD = rf"{WORKFLOW_NAME}(@\S{{1,200}})?"
 _FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]*://|[/~])[^\\]*[^\\/]")
-
-
-class OwnKeys(Shape):
-    """Declares the keys of one type of step. Templates in them stay text until an attempt is leased."""
-
-    only_if_given: ClassVar[frozenset[str]] = frozenset()
-    """The keys that have no default."""
-
-    def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
-        """Returns the keys of the type, with their defaults, as a step keeps them."""
-        given = self.model_fields_set
-        values = {
-            key: getattr(self, name)
-            for name, key in names_of(own).items()
-            if name in given or name not in own.only_if_given
-        }
-        return {
-            key: value.model_dump() if isinstance(value, Shape) else value for key, value in values.items()
-        }
 
 
 def _url(value: Any) -> str:
@@ -193,59 +168,6 @@ class HttpKeys(HttpRequest):
     async_: AsyncKeys = declare("the callee [calls back](callbacks.md) with the outcome", alias="async")
 
 
-def _variable_fault(key: str, _value: str) -> str | None:
-    return f"`{shorten(key)}` cannot be the name of an environment variable" if "=" in key else None
-
-
-def _command(value: Any, written: Written) -> str | list[str]:
-    if isinstance(value, str):
-        return text(value)
-    if not isinstance(value, list):
-        raise Mismatch("text or a list of text")
-    if not value:
-        raise ValueError("must not be empty")
-    words = [as_written(word, written(index)) for index, word in enumerate(value)]
-    wrong: list[tuple[int, ValueError]] = [
-        (index, Mismatch("text")) for index, word in enumerate(words) if not isinstance(word, str)
-    ]
-    if isinstance(words[0], str) and not words[0].strip():
-        wrong.insert(0, (0, ValueError("the program to run must not be empty")))
-    if wrong:
-        raise faults(((index,), error, value[index]) for index, error in wrong)
-    return words
-
-
-class ProcessKeys(OwnKeys):
-    command: str | list[str] = declare(
-        "the command: a list is run as it is, a text by `sh -c`",
-        WrittenValueReader(
-            _command,
-            {
-                "anyOf": [
-                    TEXT_SCHEMA,
-                    {
-                        "type": "array",
-                        "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
-                        "items": WRITTEN_SCHEMA,
-                        "minItems": 1,
-                    },
-                ]
-            },
-        ),
-        needed="a process step needs what it runs, as text (for sh -c) or as a list",
-        stand_in="unread",
-    )
-    env: dict[str, str] = declare(
-        "variables of the environment, by name",
-        text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
-        default={},
-    )
-    cwd: str | None = declare("the folder in which the command runs", TEXT)
-    params: Any = declare(
-        "any value; the command gets it as JSON on stdin and in `$TENAX_PARAMS_FILE`", ANY, default={}
-    )
-
-
 def _task(value: Any) -> str:
     task = text(value)
     if "{{" in task:
@@ -354,6 +276,7 @@ class ChildKeys(OwnKeys):
 OWN_KEYS: Mapping[StepType, type[OwnKeys]] = {
     "http": HttpKeys,
     "process": ProcessKeys,
+    "agent": AgentKeys,
     "python": PythonKeys,
     "sleep": SleepKeys,
     "wait": WaitKeys,

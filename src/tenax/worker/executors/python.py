@@ -24,6 +24,7 @@ from tenax.worker.handlers.registry import Handler, NoHandler, find_handler
 from tenax.worker.handlers.threads import ThreadPool
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.processes import ProcessEnd, run_group
+from tenax.worker.processes.usage_pipe import VARIABLE, UsagePipe
 
 _read_outcome = msgspec.json.Decoder(Outcome).decode
 
@@ -58,7 +59,7 @@ class PythonExecutor:
         except TypeError as error:
             return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
-            return await self._in_process(handler, assignment)
+            return await self._in_process(handler, assignment, context)
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
         return await self._in_thread(handler, args, kwargs, assignment.timeout)
@@ -120,7 +121,7 @@ class PythonExecutor:
         self._overdue += more
         self._on_overdue(self._overdue)
 
-    async def _in_process(self, handler: Handler, assignment: Assignment) -> Outcome:
+    async def _in_process(self, handler: Handler, assignment: Assignment, context: TaskContext) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
             result = Path(name) / "outcome.json"
             job = {
@@ -130,15 +131,20 @@ class PythonExecutor:
                 "result": str(result),
                 "assignment": assignment,
             }
-            ended = await run_group(
-                self._guardian,
-                [sys.executable, "-m", "tenax.worker.processes.child"],
-                env=without_private(os.environ),
-                cwd=str(Path.cwd()),
-                stdin=msgspec.json.encode(job),
-                seconds=assignment.timeout,
-                folder=name,
-            )
+            pipe = UsagePipe(context.note_usage)
+            try:
+                ended = await run_group(
+                    self._guardian,
+                    [sys.executable, "-m", "tenax.worker.processes.child"],
+                    env=without_private(os.environ) | {VARIABLE: str(pipe.fd)},
+                    cwd=str(Path.cwd()),
+                    stdin=msgspec.json.encode(job),
+                    seconds=assignment.timeout,
+                    folder=name,
+                    pass_fds=(pipe.fd,),
+                )
+            finally:
+                pipe.close()
             if ended.timed_out:
                 return timeout_failure(
                     assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None

@@ -69,7 +69,11 @@ def run(
 
     settings = where.settings()
     configure_logging(settings.log_level)
-    wanted = _wish(file, inputs, input_file, resume, key, where)
+    return carry_out(_wish(file, inputs, input_file, resume, key, where), settings, where, json=json)
+
+
+def carry_out(wanted: RunRequest, settings: Settings, where: TargetFlags, *, json: bool) -> int:
+    """Runs what is asked for, shows its progress and its end, and returns the exit code."""
     if wanted.submission is not None:
         from tenax.cli.input.check_definition import check_submission
 
@@ -170,6 +174,7 @@ async def _own_worker(
     """
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
+    from tenax.settings.agents import agent_defaults
     from tenax.worker.worker import Worker
 
     worker = Worker(
@@ -178,6 +183,7 @@ async def _own_worker(
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         max_result=settings.max_result,
+        agents=agent_defaults(settings),
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,

@@ -44,7 +44,7 @@ Runtimes = Annotated[
     tuple[str, ...],
     Parameter(
         name="--runtime",
-        help="A runtime that workers offer: python, http or process. Repeatable. [TENAX_RUNTIMES: all]",
+        help="A runtime that workers offer: python, http, process or agent. Repeatable. [TENAX_RUNTIMES: all]",
     ),
 ]
 Labels = Annotated[
@@ -209,6 +209,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     from tenax import __version__
     from tenax.model.names import as_worker_name
     from tenax.sdk.exchange import without_password
+    from tenax.settings.agents import agent_defaults
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -226,6 +227,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         max_result=settings.max_result,
+        agents=agent_defaults(settings),
         version=__version__,
         life=life,
     )
