@@ -116,11 +116,6 @@ def test_templates_that_are_no_yaml_are_refused_with_their_place():
             "attune",
             "leads to `c`, and there is no such task",
         ),
-        (
-            "workflow: [{step: a, type: http, url: 'http://a', next: b}]\nworkload: {}",
-            "noetl",
-            "`next` names `b`, and there is no such step",
-        ),
     ],
 )
 def test_what_the_system_itself_could_not_read_is_refused(text, system, expected):
@@ -134,3 +129,10 @@ def test_workflows_of_one_name_get_different_names():
     assert [one.name for one in found.workflows] == ["twin", "twin-2"]
     assert [one.text.splitlines()[0] for one in found.workflows] == ["name: twin", "name: twin-2"]
     assert any("this one is called `twin-2`" in entry.sentence for entry in found.entries)
+
+
+def test_a_playbook_that_goes_on_in_another_file_is_read():
+    found = translate_text(
+        "workflow: [{step: a, type: http, url: 'http://a', retry: true, next: b}]", system="noetl"
+    )
+    assert any("there is no such step in the file" in entry.sentence for entry in found.entries)

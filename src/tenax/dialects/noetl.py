@@ -117,7 +117,9 @@ class _Playbook:
                 if target in self.steps:
                     self._add_edge(name, target, when, path)
                 elif target != "end":
-                    step.notes.mistake(path, f"`next` names `{target}`, and there is no such step")
+                    self.workflow.notes.add(
+                        "dropped", path, f"`next` names `{target}`, and there is no such step in the file"
+                    )
 
     def _add_edge(self, name: str, target: str, when: str | None, path: Path) -> None:
         words = None if when is None else rewrite_expression(condition(when), self.rewrite)

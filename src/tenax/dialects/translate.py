@@ -203,7 +203,11 @@ def _refusal(source: Source, chosen: System | None) -> Finding:
         message = f"this is not {chosen.title}: it has none of its keys ({_keys(chosen)}){hint}"
     else:
         nearest = _nearest(source)
-        hint = f"; the nearest is {nearest.title} ({_keys(nearest)})" if nearest else ""
+        hint = (
+            f"; the nearest is {nearest.title} ({_keys(nearest)}): give --from {nearest.name} if it is one"
+            if nearest
+            else ""
+        )
         message = f"no system that can be imported writes such a file{hint}; these are: {', '.join(SYSTEMS)}"
     return Finding(message, file=source.filename, line=source.root.line, column=source.root.column)
 
