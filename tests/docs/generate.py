@@ -16,6 +16,7 @@ import dashboard
 import diagrams
 import generate_cli
 import generate_events
+import generate_import
 import generate_limits
 import generate_metrics
 import generate_policy
@@ -32,6 +33,7 @@ BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.
 BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_policy.BLOCKS,
     **generate_events.BLOCKS,
+    **generate_import.BLOCKS,
     **generate_reference.BLOCKS,
     **generate_cli.BLOCKS,
     **generate_limits.BLOCKS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import workflow_name
+from tenax.dialects.native.names import file_title, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, with_delays
 from tenax.dialects.native.templates import literal_text
 from tenax.dialects.native.workflow import NativeWorkflow, set_retry
@@ -41,20 +41,26 @@ _SPEC = {
 
 def translate(top: Fields) -> list[NativeWorkflow]:
     meta, spec = top.sub("metadata"), top.sub("spec")
-    name = meta.text("name") or meta.text("generateName").rstrip("-") or "agent-task"
+    name = (
+        meta.text("name")
+        or meta.text("generateName").rstrip("-")
+        or file_title(top.notes.source.filename, "agent-task")
+    )
     workflow = NativeWorkflow(workflow_name(name), top.notes)
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"
     )
     meta.rest({"namespace": "is not carried over: the database is the space of names"})
     tier = spec.one_of("tier", _TIERS, "legionary")
+    prompt = _prompt(spec)
     if "prompt" not in spec:
-        spec.note("dropped", None, "has no prompt: write one before you run it")
+        prompt = f"{{{{ {workflow.declare('prompt', type='string', required=True)} }}}}"
+        spec.note("dropped", None, "has no prompt: it is the input `prompt`")
     native = workflow.add(
         workflow.names.give("agent"),
         "agent",
         spec,
-        prompt=_prompt(spec),
+        prompt=prompt,
         role=spec.text("role"),
         model=_model(spec),
         env=_environment(spec),
@@ -62,7 +68,6 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         budget=_budget(spec),
         timeout=duration(spec.number("timeout", _TIMEOUT) or _TIMEOUT),
     )
-    native.setdefault("prompt", "-")
     retry = spec.sub("retry")
     set_retry(native, read_retry(retry), spec, "retry" if "retry" in spec else None)
     retry.rest()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import member, of_step, task_name, workflow_name
-from tenax.dialects.native.policy import FOREIGN, duration, with_delays
-from tenax.dialects.native.workflow import ForeignText, NativeWorkflow, Step, set_retry
+from tenax.dialects.native.names import file_title, member, of_step, task_name, workflow_name
+from tenax.dialects.native.policy import FOREIGN, duration, retries_words, with_delays
+from tenax.dialects.native.templates import literal
+from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.recognise import Signs
 from tenax.model.policy import Policy
@@ -36,7 +37,9 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     """Returns one workflow for a file: a step, a list of steps, or a flow with its steps."""
     steps = _steps(top)
     wanted = [str(one) for one in top.listed("goals")]
-    default = _first_text(steps, "id") if len(steps) == 1 else "argyll-flow"
+    default = (
+        _first_text(steps, "id") if len(steps) == 1 else file_title(top.notes.source.filename, "argyll-flow")
+    )
     flow = (top.text("id") if steps != [top] else "") or top.text("flow_id") or default
     workflow = NativeWorkflow(workflow_name(flow), top.notes)
     if not steps:
@@ -46,6 +49,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     links = _Links(workflow, steps, top)
     for step in steps:
         _step(workflow, step, links, wanted)
+    links.report_unused(top)
     for goal in wanted:
         if workflow.names.find(goal) is None:
             top.notes.mistake((*top.path, "goals"), f"the goal `{goal}` is none of the steps")
@@ -61,7 +65,9 @@ def _steps(top: Fields) -> list[Fields]:
         return [top]
     if isinstance(top.data["steps"], dict):
         steps = top.sub("steps")
-        return [steps.sub(name) for name in steps.data if isinstance(steps.data[name], dict)]
+        found = [steps.sub(name) for name in steps.data if isinstance(steps.data[name], dict)]
+        steps.rest()
+        return found
     return top.each("steps")
 
 
@@ -92,6 +98,13 @@ class _Links:
         if sources:
             return member(f"{of_step(sources[0])}.data.outputs", name), sources
         return self._workflow.declare(name, **self._schema(name, attribute)), []
+
+    def report_unused(self, top: Fields) -> None:
+        """Reports the values of the start of the flow that no step takes."""
+        for name in self._init:
+            if name not in self._workflow.inputs:
+                path = (*top.path, "init", name)
+                top.notes.add("dropped", path, f"no step takes the value `{name}`")
 
     def _schema(self, name: str, attribute: dict[str, Any]) -> dict[str, Any]:
         kind = attribute.get("type")
@@ -149,9 +162,9 @@ def _arguments(step: Fields, links: _Links, name: str) -> tuple[dict[str, Any], 
     for key, attribute in _attributes(step).items():
         reader = attributes.sub(key)
         role = reader.text("role", "required")
-        reader.ignore("type", "default", "description", "mapping")
+        reader.ignore("type", "default", "description")
         if role == "const":
-            arguments[key] = attribute.get("value", attribute.get("default"))
+            arguments[key] = literal(attribute.get("value", attribute.get("default")))
             reader.ignore("value")
         elif role in ("required", "optional"):
             expression, sources = links.value(key, attribute, name)
@@ -229,7 +242,7 @@ def _child(workflow: NativeWorkflow, step: Fields, name: str, arguments: dict[st
     if "output_map" in flow:
         flow.note("dropped", "output_map", "the result of the child is the result of the step")
     flow.rest()
-    return workflow.add(name, "workflow", step, workflow=child, input=inputs)
+    return workflow.add(name, "workflow", step, workflow=child, input=inputs, timeout=duration(NO_LIMIT))
 
 
 def _script(workflow: NativeWorkflow, step: Fields, name: str, arguments: dict[str, Any]) -> Step:
@@ -287,6 +300,6 @@ def _attempts(step: Fields, config: Fields) -> int | None:
     config.note(
         "changed",
         "max_retries",
-        f"{retries} retries: max_attempts: {retries + 1}, the first attempt included",
+        f"{retries_words(retries)}: max_attempts: {retries + 1}, the first attempt included",
     )
     return retries + 1

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from tenax.dialects.attune_flow import edges_of
-from tenax.dialects.native.names import member, of_input, of_step, task_name, workflow_name
-from tenax.dialects.native.policy import FOREIGN, duration, with_delays
+from tenax.dialects.native.names import file_title, member, of_input, of_step, task_name, workflow_name
+from tenax.dialects.native.policy import FOREIGN, duration, retries_words, with_delays
 from tenax.dialects.native.templates import condition, rewrite_expression, rewrite_value
 from tenax.dialects.native.transitions import place_steps
 from tenax.dialects.native.workflow import NativeWorkflow, Step, set_retry
@@ -51,7 +51,7 @@ _TASK = {
 
 def translate(top: Fields) -> list[NativeWorkflow]:
     top.ignore("name", "ref", "label", "tags", "enabled")
-    ref = top.text("ref") or top.text("name", "attune-action")
+    ref = top.text("ref") or top.text("name") or file_title(top.notes.source.filename, "attune-action")
     workflow = NativeWorkflow(workflow_name(ref), top.notes)
     workflow.description = top.text("description") or top.text("label") or None
     version = top.text("version")
@@ -148,7 +148,9 @@ def read_max_retries(top: Fields) -> Policy:
     total = max(retries, 0) + 1
     if retries > 0:
         top.note(
-            "changed", "max_retries", f"{retries} retries: max_attempts: {total}, the first attempt included"
+            "changed",
+            "max_retries",
+            f"{retries_words(retries)}: max_attempts: {total}, the first attempt included",
         )
     return replace(with_delays(FOREIGN, "exponential", 1.0, 300.0, jitter=0.2), max_attempts=total)
 
@@ -163,7 +165,9 @@ def read_task_retry(task: Fields) -> Policy:
     count = retry.whole("count", 0)
     total = max(count, 0) + 1
     if "count" in retry:
-        retry.note("changed", "count", f"{count} retries: max_attempts: {total}, the first attempt included")
+        retry.note(
+            "changed", "count", f"{retries_words(count)}: max_attempts: {total}, the first attempt included"
+        )
     base = retry.number("delay", 1.0)
     cap = retry.number("max_delay", 300.0)
     if base > cap:

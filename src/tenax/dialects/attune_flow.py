@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenax.dialects.native.templates import condition
-from tenax.dialects.native.transitions import Edge, On, leads_back
+from tenax.dialects.native.transitions import Edge, On, Ways
 from tenax.dialects.reading.fields import Fields
 from tenax.model.source.findings import Path
 
@@ -23,18 +23,16 @@ _OLDER: Mapping[str, On] = {"on_success": "completed", "on_failure": "failed"}
 
 def edges_of(tasks: Mapping[str, Fields]) -> dict[str, list[Edge]]:
     """Returns the ways to each task. Ways back to an earlier task are reported and left out."""
-    found: dict[str, list[Edge]] = {}
+    found = Ways()
     for name, task in tasks.items():
         for target, edge in _outgoing(name, task):
             if target not in tasks:
                 task.notes.mistake(edge.path, f"leads to `{target}`, and there is no such task")
-            elif leads_back(target, name, found):
+            elif not found.add(target, edge):
                 task.notes.add(
                     "dropped", edge.path, f"leads back to `{target}`: a workflow has no loops; use `until`"
                 )
-            else:
-                found.setdefault(target, []).append(edge)
-    return found
+    return found.into
 
 
 def _outgoing(name: str, task: Fields) -> Iterator[tuple[str, Edge]]:
@@ -43,10 +41,25 @@ def _outgoing(name: str, task: Fields) -> Iterator[tuple[str, Edge]]:
         if isinstance(one, str):
             yield one, Edge(name, "completed", None, path)
         elif isinstance(one, dict):
+            _report_rest(task, one, path)
             yield from _branch(name, one, "completed", path)
     for key, on in _OLDER.items():
+        _report_older(task, task.data.get(key), (*task.path, key))
         for target, when in _older_targets(task.data.get(key), None):
             yield target, Edge(name, on, when, (*task.path, key))
+
+
+def _report_rest(task: Fields, one: dict[str, Any], path: Path) -> None:
+    reader = Fields(task.notes, path, one)
+    reader.ignore("when", "do", "next", "publish", "label", "color", "__chart_meta__")
+    reader.rest()
+
+
+def _report_older(task: Fields, value: Any, path: Path) -> None:
+    for index, one in enumerate(value if isinstance(value, list) else []):
+        if isinstance(one, dict):
+            _report_rest(task, one, (*path, index))
+            _report_older(task, one.get("do"), (*path, index, "do"))
 
 
 def _branch(name: str, one: Mapping[str, Any], default: On, path: Path) -> Iterator[tuple[str, Edge]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import member, of_input, of_step, workflow_name
+from tenax.dialects.native.names import file_title, member, of_input, of_step, workflow_name
 from tenax.dialects.native.policy import duration
 from tenax.dialects.native.templates import (
     condition,
@@ -14,8 +14,9 @@ from tenax.dialects.native.templates import (
     rewrite_text,
     rewrite_value,
 )
-from tenax.dialects.native.transitions import Edge, leads_back, place_steps
+from tenax.dialects.native.transitions import Edge, Ways, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
+from tenax.dialects.noetl_next import targets_of
 from tenax.dialects.noetl_retry import read_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.recognise import Signs
@@ -25,7 +26,7 @@ SIGNS = Signs(
     api=("noetl.io/",),
     kinds=("Playbook",),
     top={"workload": 3, "workbook": 3, "workflow": 2},
-    part={"initial_delay": 3, "backoff_multiplier": 3, "retry_when": 3, "stop_when": 3, "step": 1, "tool": 2, "endpoint": 1, "desc": 1},
+    part={"retry": 0, "initial_delay": 3, "backoff_multiplier": 3, "retry_when": 3, "stop_when": 3, "step": 1, "tool": 2, "endpoint": 1, "desc": 1},
     lists=("workflow", "workbook"),
 )  # fmt: skip
 _TIMEOUT = 300.0  # seconds; NoETL does not limit an attempt
@@ -55,7 +56,12 @@ _STEP = {
 def translate(top: Fields) -> list[NativeWorkflow]:
     """Returns the workflow of a playbook. A `retry` alone is a playbook of one step."""
     meta = top.sub("metadata")
-    name = meta.text("name") or top.text("name") or meta.text("path") or "playbook"
+    name = (
+        meta.text("name")
+        or top.text("name")
+        or meta.text("path")
+        or file_title(top.notes.source.filename, "playbook")
+    )
     workflow = NativeWorkflow(workflow_name(name), top.notes)
     workflow.description = meta.text("description") or meta.text("desc") or None
     workflow.version = meta.text("version") or None
@@ -87,7 +93,7 @@ class _Playbook:
         self.book = book
         self.kinds: dict[str, str] = {}
         self.element: str | None = None
-        self.edges: dict[str, list[Edge]] = {}
+        self.ways = Ways()
 
     def translate(self) -> None:
         for name in self.steps:
@@ -111,15 +117,15 @@ class _Playbook:
                 if target in self.steps:
                     self._add_edge(name, target, when, path)
                 elif target != "end":
-                    step.notes.mistake(path, f"`next` names `{target}`, and there is no such step")
+                    self.workflow.notes.add(
+                        "dropped", path, f"`next` names `{target}`, and there is no such step in the file"
+                    )
 
     def _add_edge(self, name: str, target: str, when: str | None, path: Path) -> None:
-        if leads_back(target, name, self.edges):
+        words = None if when is None else rewrite_expression(condition(when), self.rewrite)
+        if not self.ways.add(target, Edge(name, "completed", words, path, when or "")):
             sentence = f"leads back to `{target}`: a workflow has no loops; use `until`"
             self.workflow.notes.add("dropped", path, sentence)
-            return
-        words = None if when is None else rewrite_expression(condition(when), self.rewrite)
-        self.edges.setdefault(target, []).append(Edge(name, "completed", words, path, when or ""))
 
     def _is_router(self, step: Fields) -> bool:
         return not self._kind(step) and "retry" not in step
@@ -145,12 +151,21 @@ class _Playbook:
         path: Path = (*step.path, "next")
         step.ignore("next")
         if isinstance(listed, dict) and isinstance(listed.get("arcs"), list):
+            arcs = Fields(step.notes, path, listed)
+            arcs.sub("spec").rest()
+            arcs.ignore("arcs")
+            arcs.rest()
             listed, path = listed["arcs"], (*path, "arcs")
         found: list[tuple[str, str | None, Path]] = []
         entries = listed if isinstance(listed, list) else [] if listed is None else [listed]
+        earlier: list[str] = []
         for index, one in enumerate(entries):
             place = (*path, index) if isinstance(listed, list) else path
-            found += _targets(one, None, place)
+            is_else = isinstance(one, dict) and "else" in one and "when" not in one
+            otherwise = " and ".join(f"not ({when})" for when in earlier) if is_else else None
+            found += targets_of(one, otherwise or None, step, place)
+            if isinstance(one, dict) and one.get("when") is not None:
+                earlier.append(condition(str(one["when"])))
         return found
 
     def _step(self, name: str, step: Fields) -> Step:
@@ -177,13 +192,15 @@ class _Playbook:
     def _incoming(self, name: str, routers: set[str]) -> list[Edge]:
         """Returns the ways to a step. A step that does no work is replaced by the ways to it."""
         found: list[Edge] = []
-        pending = list(self.edges.get(name, []))
+        pending = list(self.ways.into.get(name, []))
         while pending:
             edge = pending.pop(0)
             if edge.source not in routers:
                 found.append(edge)
                 continue
-            for before in self.edges.get(edge.source, []):
+            if not self.ways.into.get(edge.source):
+                found.append(replace(edge, source=""))
+            for before in self.ways.into.get(edge.source, []):
                 both = " and ".join(f"({when})" for when in (before.when, edge.when) if when)
                 pending.append(replace(before, when=both or None, original=before.original or edge.original))
         return found
@@ -255,8 +272,10 @@ class _Playbook:
                 loop.text(loop.first_of("in", "collection")),
                 loop.text(loop.first_of("iterator", "element"), "item"),
             )
-            mode = loop.text("mode") or str(loop.mapping("spec").get("mode", "sequential"))
-            limit = loop.mapping("spec").get("max_in_flight", 10)
+            spec = loop.sub("spec")
+            mode = loop.text("mode") or spec.text("mode", "sequential")
+            limit = spec.whole("max_in_flight", 10)
+            spec.rest()
             loop.rest()
         elif step.data.get("type") == "iterator":
             source, self.element = step.text("collection"), step.text("element", "item")
@@ -264,7 +283,7 @@ class _Playbook:
         else:
             return {}
         each = rewrite_text(source, self.rewrite, (*step.path, "loop"))
-        return {"for_each": each, "parallelism": int(limit) if mode in ("parallel", "async") else 1}
+        return {"for_each": each, "parallelism": limit if mode in ("parallel", "async") else 1}
 
     def _http(self, name: str, step: Fields, body: Fields) -> Step:
         keys: dict[str, Any] = {
@@ -369,17 +388,3 @@ def _path(base: str, below: list[str]) -> str:
     for key in below:
         base = member(base, int(key) if key.isdecimal() else key)
     return base
-
-
-def _targets(one: Any, when: str | None, path: Path) -> list[tuple[str, str | None, Path]]:
-    """Returns the targets of one entry of `next`: a name, `{step: NAME}`, or `{when: ..., then: [...]}`."""
-    if isinstance(one, str):
-        return [(one, when, path)]
-    if not isinstance(one, dict):
-        return []
-    condition_ = str(one["when"]) if one.get("when") is not None else when
-    if "step" in one:
-        return [(str(one["step"]), condition_, path)]
-    inner = one.get("then") or one.get("else") or []
-    listed = inner if isinstance(inner, list) else [inner]
-    return [target for below in listed for target in _targets(below, condition_, path)]

@@ -103,6 +103,7 @@ def _of_list(entries: list[Fields]) -> Policy:
         if not any(key in then for key in _FIELDS):
             then.note("dropped", None, "is no retry: pages are fetched by `until` here")
             then.ignore(*then.data)
+            entry.rest()
             continue
         policy = _policy(then)
         then.rest(

@@ -52,6 +52,17 @@ class Signs:
                 keys |= set(value)
         return sum(weight for key, weight in self.part.items() if key in keys)
 
+    def knows(self, data: Any) -> bool:
+        """Tells whether a document has any key of this system. That is enough if the user has named the system."""
+        if isinstance(data, list):
+            return any(self.knows(one) for one in data[:20])
+        if not isinstance(data, Mapping):
+            return False
+        parts = [data, *(one for key in self.lists for one in _members(data.get(key)))]
+        return not self.top.keys().isdisjoint(data) or any(
+            not self.part.keys().isdisjoint(one) for one in parts
+        )
+
     def likeness(self, data: Any) -> int:
         """Returns how much a document that was not recognised resembles those of this system."""
         data = next(iter(data), None) if isinstance(data, list) else data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import member, of_input, of_step, task_name, workflow_name
+from tenax.dialects.native.names import file_title, member, of_input, of_step, task_name, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, with_delays
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NativeWorkflow, Step, set_retry
@@ -15,7 +15,7 @@ from tenax.model.policy import Policy
 
 SIGNS = Signs(
     top={"namespace_name": 4, "task_handler": 4, "system_dependencies": 3, "environments": 1, "steps": 1, "input_schema": 1, "domain_events": 2},
-    part={"backoff_base_ms": 4, "max_backoff_ms": 4, "callable": 3, "handler": 1, "dependencies": 2, "retry_limit": 3, "retryable": 3, "publishes_events": 2, "batch_config": 2},
+    part={"retry": 0, "backoff_base_ms": 4, "max_backoff_ms": 4, "callable": 3, "handler": 1, "dependencies": 2, "retry_limit": 3, "retryable": 3, "publishes_events": 2, "batch_config": 2},
     lists=("steps",),
 )  # fmt: skip
 _BACKOFFS = {"none": "none", "linear": "linear", "exponential": "exponential", "fibonacci": "fibonacci"}
@@ -47,7 +47,7 @@ _STEP = {
 def translate(top: Fields) -> list[NativeWorkflow]:
     """Returns the workflow of a template. A step alone, or a `retry` alone, is a template of one step."""
     alone = "steps" not in top
-    name = top.text("name", "tasker-step")
+    name = top.text("name") or file_title(top.notes.source.filename, "tasker-step")
     space = top.text("namespace_name")
     workflow = NativeWorkflow(workflow_name(f"{space}.{name}" if space else name), top.notes)
     workflow.version = top.text("version") or None

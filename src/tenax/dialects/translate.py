@@ -101,7 +101,7 @@ def translate_text(text: str | bytes, *, filename: str | None = None, system: st
         entries += one.entries
     if not made:
         telling = next((one for one in strangers if _recognised(one) is not None), strangers[0])
-        raise InvalidDefinition([_refusal(telling, chosen)])
+        raise InvalidDefinition([_refusal(telling, chosen), *telling.findings])
     entries += [_left_out(source, made[0].system) for source in strangers]
     return Import(tuple(made), tuple(in_order(entries)))
 
@@ -142,7 +142,10 @@ def _tops(system: System, source: Source, notes: Notes) -> list[Fields]:
     if isinstance(data, list):
         return [Fields(notes, (), {"steps": data})]
     if data.get("kind") == "List" and isinstance(data.get("items"), list):
-        readers = Fields(notes, (), data).each("items")
+        top = Fields(notes, (), data)
+        readers = top.each("items")
+        top.ignore("apiVersion", "kind", "metadata")
+        top.rest()
         mine = [reader for reader in readers if system.signs.score(reader.data) >= system.signs.least]
         for other in (reader for reader in readers if reader not in mine):
             other.note("dropped", None, f"is a {other.data.get('kind')}, which is not imported")
@@ -166,8 +169,8 @@ def _score(system: System, source: Source) -> int:
 
 
 def _reads(system: System, source: Source) -> bool:
-    """Tells whether a document can be read as that of a system that the user has named: a single sign is enough."""
-    return _score(system, source) > 0
+    """Tells whether a document can be read as that of a system that the user has named: a single key is enough."""
+    return _score(system, source) > 0 or (_recognised(source) is None and system.signs.knows(source.data))
 
 
 def _recognised(source: Source) -> System | None:
@@ -200,7 +203,11 @@ def _refusal(source: Source, chosen: System | None) -> Finding:
         message = f"this is not {chosen.title}: it has none of its keys ({_keys(chosen)}){hint}"
     else:
         nearest = _nearest(source)
-        hint = f"; the nearest is {nearest.title} ({_keys(nearest)})" if nearest else ""
+        hint = (
+            f"; the nearest is {nearest.title} ({_keys(nearest)}): give --from {nearest.name} if it is one"
+            if nearest
+            else ""
+        )
         message = f"no system that can be imported writes such a file{hint}; these are: {', '.join(SYSTEMS)}"
     return Finding(message, file=source.filename, line=source.root.line, column=source.root.column)
 

@@ -30,6 +30,7 @@ from tenax.model.health import WorkerState
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
+    ImportedFile,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -151,6 +152,12 @@ class Engine(EngineReads):
     ) -> StoredWorkflow:
         """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
         return await definitions.store_workflow(self.context, source, filename, files)
+
+    async def translate_file(
+        self, source: str, *, filename: str | None = None, system: str | None = None
+    ) -> ImportedFile:
+        """Translates a file of another system into workflow files, and stores nothing."""
+        return await self.context.reading.translate(source, filename, system)
 
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""

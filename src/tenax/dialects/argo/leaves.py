@@ -73,7 +73,9 @@ def finish(template: Fields) -> None:
     """Reports what is left of a template."""
     template.ignore("name", "retryStrategy", "activeDeadlineSeconds", "timeout")
     inputs = template.sub("inputs")
-    inputs.ignore("parameters")
+    for one in inputs.each("parameters"):
+        one.ignore("name", "value", "default", "description", "enum")
+        one.rest()
     inputs.rest({"artifacts": "is not carried over: pass references to files as parameters"})
     outputs = template.sub("outputs")
     for one in outputs.each("parameters"):
@@ -130,6 +132,7 @@ def _suspend(scope: Scope, name: str, template: Fields) -> Step:
     else:
         template.note("understood", "suspend", "waits for an approval: tenax approve")
         native = scope.workflow.add(name, "wait", template)
+    suspend.rest()
     finish(template)
     return native
 
@@ -141,6 +144,9 @@ def _request(scope: Scope, name: str, template: Fields) -> Step:
     keys["headers"] = {
         one.text("name"): scope.value(one.text("value"), (*one.path, "value")) for one in http.each("headers")
     }
+    for one in http.each("headers"):
+        one.ignore("name", "value")
+        one.rest({"valueFrom": "is not carried over: write `{{ secret.NAME }}`"})
     if "body" in http:
         keys["body"] = scope.value(http.text("body"), (*http.path, "body"))
     if "timeoutSeconds" in http:

@@ -11,6 +11,7 @@ from tenax.dialects.native.policy import (
     FOREIGN,
     INFRASTRUCTURE,
     longest_delay,
+    retries_words,
     with_delays,
 )
 from tenax.dialects.native.workflow import ForeignText
@@ -67,7 +68,7 @@ def _attempts(strategy: Fields, defaults: Mapping[str, object]) -> int | None:
         return 1
     total = max(int(limit), 0) + 1
     strategy.note(
-        "changed", "limit", f"{int(limit)} retries: max_attempts: {total}, the first attempt included"
+        "changed", "limit", f"{retries_words(int(limit))}: max_attempts: {total}, the first attempt included"
     )
     return total
 

@@ -9,8 +9,8 @@ from typing import Any
 from tenax.dialects.argo.leaves import add_leaf, finish, kind_of
 from tenax.dialects.argo.retry import read_retry
 from tenax.dialects.argo.tags import Scope
-from tenax.dialects.native.names import of_step, workflow_name
-from tenax.dialects.native.policy import FOREIGN, duration
+from tenax.dialects.native.names import file_title, of_step, workflow_name
+from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields, as_number
@@ -20,8 +20,8 @@ from tenax.model.policy import Policy
 SIGNS = Signs(
     api=("argoproj.io/",),
     kinds=("Workflow", "CronWorkflow", "WorkflowTemplate", "ClusterWorkflowTemplate"),
-    top={"entrypoint": 4, "templates": 3},
-    part={"retryStrategy": 5, "retryPolicy": 4, "templates": 2, "entrypoint": 3, "limit": 1},
+    top={"entrypoint": 1, "templates": 3},
+    part={"retryStrategy": 5, "retryPolicy": 4, "templates": 2, "limit": 1},
     lists=("spec", "templates"),
 )
 _PARALLEL = 1_000_000  # items at once; Argo starts all of them
@@ -51,7 +51,11 @@ _CALL = ("name", "template", "arguments", "inline", "templateRef")
 
 def translate(top: Fields) -> list[NativeWorkflow]:
     meta, spec = top.sub("metadata"), top.sub("spec")
-    name = workflow_name(meta.text("name") or meta.text("generateName").rstrip("-") or "argo-workflow")
+    name = workflow_name(
+        meta.text("name")
+        or meta.text("generateName").rstrip("-")
+        or file_title(top.notes.source.filename, "argo-workflow")
+    )
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"
     )
@@ -106,7 +110,10 @@ class _Argo:
             if name not in self.made and name not in self._called():
                 template.note("dropped", None, f"no step calls the template `{name}`")
         self._deadline()
-        self.spec.ignore("templateDefaults", "retryStrategy")
+        shared = self.spec.sub("templateDefaults")
+        shared.ignore("retryStrategy")
+        shared.rest()
+        self.spec.ignore("retryStrategy")
         return list(self.made.values())
 
     def _called(self) -> set[str]:
@@ -235,9 +242,11 @@ class _Argo:
         native.update(self._fan_out(scope, call))
         if "when" in call:
             native["when"] = scope.condition(call.text("when"), (*call.path, "when"))
-        if call.mapping("continueOn").get("failed") or call.mapping("continueOn").get("error"):
+        goes_on = call.sub("continueOn")
+        if goes_on.flag("failed", default=False) or goes_on.flag("error", default=False):
             native["on_failure"] = "continue"
-        call.ignore("continueOn", "depends", "dependencies", *_CALL)
+        goes_on.rest()
+        call.ignore("depends", "dependencies", *_CALL)
         call.rest({"hooks": "is not carried over", "onExit": "is not carried over"})
         return native
 
@@ -247,7 +256,9 @@ class _Argo:
             ref = call.sub("templateRef")
             child = workflow_name(f"{ref.text('name')}-{ref.text('template')}")
             call.note("changed", "templateRef", f"starts the workflow `{child}`: store it under this name")
-            return self._child(scope, call, name, child, given)
+            native = self._child(scope, call, name, child, given)
+            native["retry"] = policy_fields(FOREIGN)
+            return native
         if template is None:
             call.notes.mistake((*call.path, "template"), f"there is no template `{call.text('template')}`")
             return {"step": name}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tenax.dialects.kubernetes.pod_failures import with_pod_failures
 from tenax.dialects.kubernetes.pods import POD, read_container
 from tenax.dialects.native.names import of_step, workflow_name
-from tenax.dialects.native.policy import FOREIGN, duration, policy_fields, with_delays
+from tenax.dialects.native.policy import FOREIGN, duration, policy_fields, retries_words, with_delays
 from tenax.dialects.native.workflow import NO_LIMIT, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.recognise import Signs
@@ -47,6 +47,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         inner = spec.sub("jobTemplate")
         inner.ignore("metadata")
         job = inner.sub("spec")
+        inner.rest()
         spec.rest({**_CRON, **dict.fromkeys(spec.data, "is not carried over"), "schedule": _CRON["schedule"]})
     else:
         job = spec
@@ -60,7 +61,8 @@ def translate(top: Fields) -> list[NativeWorkflow]:
 
 def _job(workflow: NativeWorkflow, job: Fields, name: str) -> None:
     template = job.sub("template")
-    template.ignore("metadata")
+    template.ignore("metadata", "spec")
+    template.rest()
     pod = template.sub("spec")
     containers = pod.each("containers")
     if not containers:
@@ -109,7 +111,9 @@ def _policy(job: Fields, pod: Fields) -> Policy:
         job.notes.mistake((*job.path, key), "must not be negative")
     total = max(retries, 0) + 1
     if key in job:
-        job.note("changed", key, f"{retries} retries: max_attempts: {total}, the first attempt included")
+        job.note(
+            "changed", key, f"{retries_words(retries)}: max_attempts: {total}, the first attempt included"
+        )
     else:
         job.note(
             "changed", None, f"no backoffLimit: the default of {_RETRIES} retries, so max_attempts: {total}"

@@ -52,9 +52,11 @@ class _Reader:
 
     def _codes(self, codes: Fields, action: str) -> None:
         values = [int(value) for value in codes.listed("values") if isinstance(value, int)]
+        operator = codes.text("operator", "In")
         if "containerName" in codes:
             codes.note("changed", "containerName", "a step has one process: its exit code is meant")
-        if codes.text("operator", "In") == "NotIn":
+        codes.rest()
+        if operator == "NotIn":
             self._other_codes(codes, values, action)
             return
         reasons = [reason for reason in exit_reasons(values) if reason not in self.named]

@@ -94,7 +94,9 @@ def _environment(container: Fields, value: Value) -> dict[str, Any]:
             source.note("understood", None, "the index of the pod is `index`")
         else:
             source.note("dropped", None, f"the variable {name} is not carried over: set it in `env`")
-        one.ignore("valueFrom")
+            source.ignore(*source.data)
+        if "valueFrom" in one and "secretKeyRef" in source:
+            source.rest()
         one.rest()
     return env
 

@@ -43,6 +43,12 @@ def workflow_name(original: str, default: str = "imported") -> str:
     return _WORKFLOW.sub("_", original).lstrip("-.")[:_LONGEST_WORKFLOW] or default
 
 
+def file_title(filename: str | None, default: str) -> str:
+    """Returns the name of a file without its folder and its suffix, for a workflow that has no name."""
+    stem = (filename or "").replace("\\", "/").rpartition("/")[2].partition(".")[0]
+    return stem if stem and not stem.startswith("<") else default
+
+
 def task_name(original: str) -> str:
     """Returns the registered name of a Python task, made of the name of a foreign handler."""
     return _WORKFLOW.sub(".", original).strip(".") or "task"

@@ -96,6 +96,10 @@ def schedule_words(policy: Policy) -> str:
     return f"{count} with delays of {', '.join(delays)}{extra}{given_up}"
 
 
+def retries_words(count: int) -> str:
+    return f"{count} {'retry' if count == 1 else 'retries'}"
+
+
 def longest_delay(initial: float, rate: float, retries: int) -> float:
     """Returns the last delay of an exponential curve without a cap."""
     try:

@@ -27,6 +27,7 @@ class Edge:
     """Is one way from a step to another. The names are those of the other system."""
 
     source: str
+    """The step before. It is empty if the way is from the start."""
     on: On = "completed"
     when: str | None = None
     """A condition in the words of templates here."""
@@ -41,17 +42,34 @@ class Edge:
 Edges = Mapping[str, Sequence[Edge]]
 
 
-def leads_back(target: str, source: str, edges: Edges) -> bool:
-    """Tells whether the target runs before the source, by the ways found so far."""
-    pending, seen = [source], set()
-    while pending:
-        one = pending.pop()
-        if one == target:
-            return True
-        if one not in seen:
-            seen.add(one)
-            pending += [edge.source for edge in edges.get(one, ())]
-    return False
+class Ways:
+    """Collects the ways between steps. None of them leads back to an earlier step."""
+
+    def __init__(self) -> None:
+        self.into: dict[str, list[Edge]] = {}
+        self._sources: set[str] = set()
+
+    def add(self, target: str, edge: Edge) -> bool:
+        """Adds a way. Returns False if it would lead back."""
+        if self._leads_back(target, edge.source):
+            return False
+        self._sources.add(edge.source)
+        self.into.setdefault(target, []).append(edge)
+        return True
+
+    def _leads_back(self, target: str, source: str) -> bool:
+        """Tells whether the target runs before the source. A step from which no way leads runs before no other."""
+        if target not in self._sources:
+            return target == source
+        pending, seen = [source], set()
+        while pending:
+            one = pending.pop()
+            if one == target:
+                return True
+            if one not in seen:
+                seen.add(one)
+                pending += [edge.source for edge in self.into.get(one, ())]
+        return False
 
 
 def place_steps(
@@ -77,13 +95,26 @@ def place_steps(
             if fallbacks.get(edge.source) != name and edge.source in steps
         ]
         if not incoming:
+            _start(step, [edge for edge in edges.get(name, ()) if not edge.source])
             continue
         step["needs"] = list(dict.fromkeys(str(steps[edge.source]["step"]) for edge in incoming))
         if name in uncertain and (text := _condition(steps, incoming, uncertain, all_of=join(name))):
-            step["when"] = ForeignText(text, _original(incoming) or text, incoming[0].path)
+            _set_when(step, text, incoming)
         elif len(incoming) > 1 and not join(name):
             sentence = f"waits for all of {', '.join(step['needs'])}; there each of them starts it"
             workflow.notes.add("changed", incoming[0].path, f"`{step['step']}` {sentence}")
+
+
+def _start(step: Step, ways: Sequence[Edge]) -> None:
+    """Gives a step at the start its condition, if all ways to it have one."""
+    if ways and all(edge.when for edge in ways):
+        _set_when(step, " or ".join(f"({edge.when})" for edge in ways), ways)
+
+
+def _set_when(step: Step, text: str, ways: Sequence[Edge]) -> None:
+    own = step.get("when")
+    both = f"({text}) and ({own})" if own else text
+    step["when"] = ForeignText(both, _original(ways) or text, ways[0].path)
 
 
 def _fallbacks(steps: Mapping[str, Step], edges: Edges) -> dict[str, str]:

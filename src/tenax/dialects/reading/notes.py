@@ -39,11 +39,11 @@ class Notes:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._entries: list[Entry] = []
+        self._entries: dict[Entry, None] = {}
         self._mistakes: list[Finding] = []
         for finding in source.findings:
             sentence = f"this value cannot be read and was left out: {finding.message}"
-            self._entries.append(Entry("dropped", sentence, finding.path, finding.file, finding.line))
+            self._entries[Entry("dropped", sentence, finding.path, finding.file, finding.line)] = None
 
     def add(self, kind: Kind, path: Path, sentence: str) -> None:
         entry = Entry(
@@ -53,8 +53,7 @@ class Notes:
             self.source.filename,
             self.line(path),
         )
-        if entry not in self._entries:  # a part that is used twice is reported once
-            self._entries.append(entry)
+        self._entries[entry] = None  # a part that is used twice is reported once
 
     def mistake(self, path: Path, message: str) -> None:
         """Reports a value that the other system could not read either."""

@@ -25,7 +25,13 @@ _TESTS: Mapping[str, str] = {"IsString": "string", "IsNumeric": "number", "IsBoo
 
 def condition(rule: Fields, reader: Reader) -> str:
     """Returns the condition of a rule. Parts without a counterpart are inputs of their own, and are reported."""
+    found = _condition(rule, reader)
     rule.ignore("Next", "Comment")
+    rule.rest({"Assign": "is not carried over: read the results of steps instead"})
+    return found
+
+
+def _condition(rule: Fields, reader: Reader) -> str:
     for word, joint in (("And", " and "), ("Or", " or ")):
         if word in rule:
             return joint.join(f"({condition(one, reader)})" for one in rule.each(word))

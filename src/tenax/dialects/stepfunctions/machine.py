@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenax.dialects.native.names import of_step, workflow_name
+from tenax.dialects.native.names import file_title, of_step, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
 from tenax.dialects.native.transitions import Edge, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
@@ -14,6 +14,7 @@ from tenax.dialects.reading.fields import Fields
 from tenax.dialects.recognise import Signs
 from tenax.dialects.stepfunctions.choices import condition
 from tenax.dialects.stepfunctions.data import INPUT, Document, Reader, input_for, keys_of
+from tenax.dialects.stepfunctions.outputs import output_of, placed, targets_of
 from tenax.dialects.stepfunctions.retry import caught_words, error_names, read_retry
 from tenax.dialects.stepfunctions.states import COMMON, add_state
 from tenax.model.source.findings import Path, suggest
@@ -29,7 +30,7 @@ _PARALLEL = 1_000_000  # items at once; 0 means no limit there
 
 
 def translate(top: Fields) -> list[NativeWorkflow]:
-    name = workflow_name(top.text("Name") or top.text("Comment").split(".")[0][:60], "state-machine")
+    name = workflow_name(top.text("Name") or file_title(top.notes.source.filename, "state-machine"))
     made: list[NativeWorkflow] = []
     _Machine(NativeWorkflow(name, top.notes), top, made).translate()
     if "TimeoutSeconds" in top:
@@ -70,6 +71,7 @@ class _Machine:
         """Adds the steps of all states. Returns the document of the last state if there is one."""
         listed = self.top.sub("States")
         self.states = {name: listed.sub(name) for name in listed.data if isinstance(listed.data[name], dict)}
+        listed.rest()
         start = self.top.text("StartAt")
         if start not in self.states:
             self.top.notes.mistake(
@@ -90,7 +92,7 @@ class _Machine:
         """Returns the states that are reached, each after all that lead to it. Ways back are left out later."""
         order: list[str] = []
         open_: set[str] = set()
-        pending: list[tuple[str, Iterator[str]]] = [(start, iter(_targets(self.states[start])))]
+        pending: list[tuple[str, Iterator[str]]] = [(start, iter(targets_of(self.states[start])))]
         open_.add(start)
         while pending:
             name, targets = pending[-1]
@@ -100,7 +102,7 @@ class _Machine:
                 pending.pop()
             else:
                 open_.add(following)
-                pending.append((following, iter(_targets(self.states[following]))))
+                pending.append((following, iter(targets_of(self.states[following]))))
         self.rank = {name: place for place, name in enumerate(reversed(order))}
         return list(reversed(order))
 
@@ -165,7 +167,6 @@ class _Machine:
             self._choose(
                 name, rule.text("Next"), [*(f"not ({one})" for one in before), f"({words})"], rule.path
             )
-            rule.rest({"Assign": "is not carried over: read the results of steps instead"})
             before.append(words)
         if "Default" in state:
             self._choose(
@@ -207,16 +208,12 @@ class _Machine:
                     and all(on == "completed" for _, on in way.sources)
                 ):
                     self.joined.add(own)
-            starts = [way.when for way in ways if not way.sources and way.when]
-            if starts:
-                text = " or ".join(f"({one})" for one in starts)
-                step["when"] = ForeignText(text, text, ways[0].path)
 
     def _leave(
         self, name: str, state: Fields, steps: list[Step], result: Document, reader: Reader
     ) -> Document:
         """Opens the ways to the next states: after a success, and after errors that are caught."""
-        document = _after(state, result, reader)
+        document = output_of(state, result, reader)
         sources = [name] if len(steps) == 1 else [f"{name}#{number}" for number in range(len(steps))]
         target = state.text("Next")
         if target:
@@ -236,7 +233,7 @@ class _Machine:
             words = caught_words(error_names(catcher), failure)
             parts = [f"not ({one})" for one in before] + ([f"({words})"] if words else [])
             caught = Document(failure, renames={"Error": "reason", "Cause": "message"})
-            document = _placed(catcher.data.get("ResultPath", "$"), reader.document, caught)
+            document = placed(catcher.data.get("ResultPath", "$"), reader.document, caught)
             way = _Way(
                 [(one, "failed") for one in sources], " and ".join(parts) or None, document, catcher.path
             )
@@ -291,20 +288,26 @@ class _Machine:
         states = machine.mapping("States")
         start = machine.text("StartAt")
         only = states.get(start)
-        machine.ignore("Comment", "ProcessorConfig", "QueryLanguage")
+        machine.ignore("Comment", "QueryLanguage")
+        processor = machine.sub("ProcessorConfig")
+        processor.ignore("Mode", "ExecutionType")
+        processor.rest()
+        machine.rest()
         if (
             len(states) == 1
             and isinstance(only, dict)
             and only.get("Type") in ("Task", "Wait")
             and "Catch" not in only
         ):
-            state = machine.sub("States").sub(start)
+            listed = machine.sub("States")
+            state = listed.sub(start)
+            listed.rest()
             own = self.workflow.names.give(start)
             inner = Reader(self.workflow, reader.document)
             native, result = add_state(inner, own, state)
             if only["Type"] == "Task":
                 set_retry(native, read_retry(state), state, "Retry" if "Retry" in state else None)
-            return native, _after(state, result, inner)
+            return native, output_of(state, result, inner)
         child = NativeWorkflow(
             workflow_name(f"{self.workflow.name}-{name}".replace(" ", "_")), self.workflow.notes
         )
@@ -336,6 +339,7 @@ class _Machine:
         item = Document("item")
         if selector in state:
             item = reader.selected(state.take(selector), (*state.path, selector))
+            state.note("changed", selector, "its values stand where the states of the items read them")
         processor = state.sub(state.first_of("ItemProcessor", "Iterator"))
         native, _ = self._part(name, processor, Reader(self.workflow, item))
         native["for_each"] = each
@@ -362,41 +366,3 @@ class _Machine:
             native["tolerate"] = f"{state.number('ToleratedFailurePercentage'):g}%"
         elif "ToleratedFailureCount" in state:
             native["tolerate"] = state.whole("ToleratedFailureCount")
-
-
-def _targets(state: Fields) -> list[str]:
-    """Returns the states that a state can lead to."""
-    found = [state.data.get("Next"), state.data.get("Default")]
-    for key in ("Choices", "Catch"):
-        listed = state.data.get(key)
-        found += (
-            [one.get("Next") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        )
-    return [one for one in found if isinstance(one, str)]
-
-
-def _after(state: Fields, result: Document, reader: Reader) -> Document:
-    """Returns the output of a state: its result, selected, put into its input, and cut out of that."""
-    if isinstance(state.data.get("ResultSelector"), dict):
-        inner = Reader(reader.workflow, result)
-        result = inner.selected(state.data["ResultSelector"], (*state.path, "ResultSelector"))
-    document = (
-        result if state.data.get("Type") == "Wait" else _placed(_path_of(state), reader.document, result)
-    )
-    path = state.data.get("OutputPath")
-    if isinstance(path, str) and (keys := keys_of(path)):
-        return document.sub(keys, reader.workflow)
-    return document
-
-
-def _path_of(state: Fields) -> Any:
-    """Returns the `ResultPath`. Null, which keeps the input, is not the same as none."""
-    return state.data.get("ResultPath", "$")
-
-
-def _placed(path: Any, before: Document, result: Document) -> Document:
-    """Puts a result into the input of its state."""
-    if path is None:
-        return before
-    keys = keys_of(str(path))
-    return Document() if keys is None else before.with_part(keys, result)

@@ -12,6 +12,7 @@ from tenax.dialects.native.policy import (
     INFRASTRUCTURE,
     NO_OTHERS,
     longest_delay,
+    retries_words,
 )
 from tenax.dialects.reading.fields import Fields
 from tenax.model.durations import LONGEST
@@ -99,7 +100,9 @@ def _rule(retrier: Fields) -> Rule:
         retrier.note("understood", "MaxAttempts", f"{listed}: no retry")
         return Rule(on=names, retry=False)
     retrier.note(
-        "changed", "MaxAttempts", f"{listed}: {retries} retries, so max_attempts: {retries + 1} in this rule"
+        "changed",
+        "MaxAttempts",
+        f"{listed}: {retries_words(retries)}, so max_attempts: {retries + 1} in this rule",
     )
     return Rule(
         on=names,

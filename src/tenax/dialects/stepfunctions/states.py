@@ -96,6 +96,7 @@ def _function(
         task = _last_name(str(given.get("FunctionName", "lambda")))
         sentence = f"the function becomes the task `{task}`, which gets the payload as `event`"
         state.note("changed", "Resource", f"{sentence}: register a Python function under this name")
+        _report_unused(state, ("FunctionName", "Payload"))
         return task, {"event": given.get("Payload", {})}, {"Payload": ""}
     if called:
         task = task_name(f"aws.{called}")
@@ -106,6 +107,13 @@ def _function(
     task = _last_name(resource)
     state.note("changed", "Resource", f"becomes the task `{task}`, which gets the input as `event`")
     return task, {"event": event}, {}
+
+
+def _report_unused(state: Fields, used: tuple[str, ...]) -> None:
+    """Reports the parameters of a service that are not carried over."""
+    parameters = state.sub(state.first_of("Parameters", "Arguments"))
+    parameters.ignore(*used, *(f"{key}.$" for key in used))
+    parameters.rest()
 
 
 def _last_name(resource: str) -> str:
@@ -133,6 +141,7 @@ def _request(reader: Reader, name: str, state: Fields, given: dict[str, Any]) ->
 def _machine(reader: Reader, name: str, state: Fields, given: dict[str, Any]) -> Step:
     child = workflow_name(_last_name(str(given.get("StateMachineArn", "child"))))
     state.note("changed", "Resource", f"starts the workflow `{child}`: store it under this name")
+    _report_unused(state, ("StateMachineArn", "Input"))
     sent = given.get("Input", {})
     if isinstance(sent, dict):
         sent = {key: value for key, value in sent.items() if not key.startswith("AWS_STEP_FUNCTIONS")}
@@ -147,6 +156,7 @@ def _pass(reader: Reader, name: str, state: Fields) -> tuple[Step, Document]:
     )
     native = reader.workflow.add(name, "process", state, command=["cat"], params=params)
     native["timeout"] = duration(60.0)
+    native["retry"] = policy_fields(FOREIGN)
     return native, Document(of_step(name))
 
 

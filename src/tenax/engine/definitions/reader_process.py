@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from tenax.dialects.translate import joined, translate_text
 from tenax.errors import InvalidDefinition, TenaxError
 from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Input, Step, Workflow
@@ -23,6 +24,7 @@ from tenax.model.inputs.inputs import check_input
 from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse.parse import Limits, workflow_hash
 from tenax.model.policy import Policy
+from tenax.model.views import ImportedFile, ImportedWorkflow, ImportEntry
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import resolve_policies
 from tenax.policy.retry.resolve import policy_hash
@@ -90,6 +92,17 @@ def _read(source: str, filename: str | None, server_retry: ServerPolicy, limits:
     return _parts(workflow, resolve_policies(workflow, server_retry))
 
 
+def _translate(source: str, filename: str | None, system: str | None) -> Iterator[Any]:
+    """Translates a file of another system."""
+    found = joined([translate_text(source, filename=filename, system=system)])
+    yield ImportedFile(
+        workflows=[
+            ImportedWorkflow(name=one.name, system=one.system, text=one.text) for one in found.workflows
+        ],
+        report=[ImportEntry(**entry.as_dict()) for entry in found.entries],
+    )
+
+
 def _restore(body: str, server_retry: ServerPolicy) -> Iterator[Any]:
     """Reads a stored definition, and resolves its policies again."""
     workflow = Workflow.from_dict(decode(body))
@@ -124,6 +137,7 @@ TASKS: dict[str, Callable[..., Iterator[Any]]] = {
     "read": _read,
     "restore": _restore,
     "restore_plan": _restore_plan,
+    "translate": _translate,
 }
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.parse.workflow_file import build_validators
 from tenax.model.policy import Policy
+from tenax.model.views import ImportedFile
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
 from tenax.settings import Settings
@@ -84,6 +85,17 @@ class Reading:
                 lambda done: done.cancelled() or done.exception()
             )  # the request that waited for it may be gone
         return await asyncio.shield(self._under_way[key])
+
+    async def translate(self, source: str, filename: str | None, system: str | None) -> ImportedFile:
+        """Translates a file of another system, within the bounds of definitions."""
+        self._refuse_large(source, filename)
+        seconds = self._settings.definition_time
+        try:
+            [part] = await self.reader_processes.run("translate", source, filename, system, seconds=seconds)
+        except TaskNotDone as bound:
+            raise self._unread(filename, bound) from None
+        found: ImportedFile = pickle.loads(part)  # noqa: S301 -- our own process wrote it
+        return found
 
     async def restore(self, body: str, content: str) -> Definition:
         """Reads a stored definition. `content` is its hash."""
