@@ -162,7 +162,7 @@ class _Folded:
                 room.fit(event)
             apply(self.state, event)
             self.last_seq = event.seq
-            if event.type in DECIDES_HOLDS:
+            if event.type in DECIDES_HOLDS and "decision" in event.data:
                 self.holds[event.step] = event
 
 
