@@ -12,7 +12,7 @@ from tenax.dialects.native.templates import condition, rewrite_expression, rewri
 from tenax.dialects.native.transitions import place_steps
 from tenax.dialects.native.workflow import NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.model.policy import Policy
 
 SIGNS = Signs(

@@ -19,7 +19,7 @@ from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow
 from tenax.dialects.noetl_next import targets_of
 from tenax.dialects.noetl_retry import read_retry
 from tenax.dialects.reading.fields import Fields
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.model.source.findings import Path
 
 SIGNS = Signs(

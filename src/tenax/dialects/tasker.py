@@ -10,7 +10,7 @@ from tenax.dialects.native.policy import FOREIGN, duration, with_delays
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.model.policy import Policy
 
 SIGNS = Signs(

@@ -13,7 +13,7 @@ from tenax.dialects.native.repair import checked_text, pass_inputs
 from tenax.dialects.native.workflow import NativeWorkflow
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.notes import Entry, Notes, in_order
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.dialects.stepfunctions import machine
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.definition.workflow import STEP_TYPES

@@ -33,6 +33,6 @@ def test_a_file_that_cannot_be_read_is_refused_with_its_place(server):
 
 def test_an_import_is_bounded_like_a_definition(server):
     with server.http() as http:
-        answer = http.post("/v1/import", json={"source": ACTION + "# padding\n" * 300_000})
+        answer = http.post("/v1/import", json={"source": ACTION + "# padding\n" * 450_000})
         assert answer.status_code == 422
         assert "max_definition" in answer.json()["errors"][0]["message"]

@@ -14,7 +14,7 @@ from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields, as_number
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.model.policy import Policy
 
 SIGNS = Signs(

@@ -10,7 +10,7 @@ from tenax.dialects.native.names import of_step, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, policy_fields, retries_words, with_delays
 from tenax.dialects.native.workflow import NO_LIMIT, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.model.policy import Policy
 
 SIGNS = Signs(

@@ -11,7 +11,7 @@ from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
 from tenax.dialects.native.transitions import Edge, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
-from tenax.dialects.recognise import Signs
+from tenax.dialects.reading.recognise import Signs
 from tenax.dialects.stepfunctions.choices import condition
 from tenax.dialects.stepfunctions.data import INPUT, Document, Reader, input_for, keys_of
 from tenax.dialects.stepfunctions.outputs import output_of, placed, targets_of
