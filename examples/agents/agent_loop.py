@@ -43,7 +43,7 @@ def reply(model: str, messages: list[dict[str, str]]) -> dict[str, str]:
 class Model(BaseHTTPRequestHandler):
     """Answers `POST /chat` with the next message, and with the number of tokens that it read and wrote."""
 
-    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         said = reply(asked["model"], asked["messages"])
         words = " ".join([*(one["content"] for one in asked["messages"]), *said.values()])
