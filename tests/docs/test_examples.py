@@ -277,3 +277,26 @@ def test_every_example_is_listed() -> None:
     listed = re.findall(r"\]\((\S+\.yaml)\)", (EXAMPLES / "README.md").read_text("utf-8"))
     children = {"child/region.yaml"}
     assert set(listed) | children == {path.relative_to(EXAMPLES).as_posix() for path in WORKFLOWS}
+
+
+def test_a_team_of_agents(database_url: str, tmp_path: Path) -> None:
+    code, execution = _run_as_written("agents/team.yaml", database_url, tmp_path)
+    assert code == 0, execution["failure"]
+    assert execution["result"] == {
+        "another_model": {"answer": "42", "model": "large"},
+        "another_prompt": "5, 9",
+        "another_agent": "7",
+        "report": "not done: nobody can do that (after 1 attempt)",
+    }
+    assert _outcomes(execution, "another_model") == ["failed", "succeeded"]
+    [budget] = execution["budgets"]
+    assert budget["spent_usd"] == pytest.approx(0.00583)
+    assert budget["reserved_usd"] == 0
+
+
+def test_an_agent_alone(database_url: str, tmp_path: Path) -> None:
+    code, execution = _run_as_written("agents/answer.yaml", database_url, tmp_path, "--input", "task=6 * 7")
+    assert (code, execution["result"]) == (0, {"answer": "42", "model": "small"})
+    [attempt] = execution["steps"]["think"]["attempts"]
+    assert attempt["usage"]["tokens"] > 0
+    assert [file["path"] for file in execution["steps"]["think"]["result"]["outbox"]] == ["task.txt"]

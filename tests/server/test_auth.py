@@ -52,6 +52,7 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/executions/{execution_id}/steps/{step}/reject", {}, OPERATORS),
     ("POST", "/v1/workflows", {"source": SOURCE}, OPERATORS),
     ("GET", "/v1/workflows", None, READERS),
+    ("POST", "/v1/import", {"source": "max_retries: 1\nrunner_type: shell\nentry_point: a.sh"}, OPERATORS),
     ("POST", CALLBACK, {}, EVERYONE),
     ("GET", "/v1/verify", None, READERS),
     ("GET", "/v1/workers", None, READERS),

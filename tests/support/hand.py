@@ -135,6 +135,7 @@ class Hand:
             + await engine.inbox_delivery.deliver()
             + await fill_slots(engine.context)
             + await engine.reap()
+            + await engine.budget_keeper.keep()
         ):
             pass
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -15,9 +14,11 @@ import pytest
 from support.serve.server_in_memory import Gate
 
 from tenax.model.attempt.outcome import Outcome
+from tenax.model.definition.tiers import NO_AGENT_DEFAULTS, AgentDefaults
 from tenax.model.wire import Assignment
-from tenax.sdk.context import TaskContext
 from tenax.sdk.task import REGISTRY, Task
+from tenax.worker.attempt import RunningAttempt
+from tenax.worker.executors.agent import AgentExecutor
 from tenax.worker.executors.http import HttpExecutor
 from tenax.worker.executors.process import ProcessExecutor
 from tenax.worker.executors.python import PythonExecutor
@@ -53,18 +54,24 @@ def assign() -> Assign:
 def run(assign: Assign) -> Run:
     """Runs one attempt with the real executor of its runtime."""
 
-    def run_one(runtime: str, spec: dict[str, Any], **more: Any) -> Outcome:
+    def run_one(
+        runtime: str, spec: dict[str, Any], *, agents: AgentDefaults = NO_AGENT_DEFAULTS, **more: Any
+    ) -> Outcome:
         async def go() -> Outcome:
             guardian = Guardian()
             made = {
                 "http": HttpExecutor,
                 "process": lambda: ProcessExecutor(guardian),
+                "agent": lambda: AgentExecutor(guardian, agents),
                 "python": lambda: PythonExecutor(guardian),
             }
             executor: Any = made[runtime]()
             assignment = assign(runtime, spec, **more)
             try:
-                return await executor.run(assignment, TaskContext(assignment, started=time.time()))
+                attempt = RunningAttempt(assignment)
+                told = attempt.with_usage(await executor.run(assignment, attempt.context))
+                assert isinstance(told, Outcome)
+                return told
             finally:
                 await executor.close()
                 guardian.close()

@@ -85,6 +85,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
     (
+        "import",
+        "definitions.import_files:import_files",
+        _DEFINITIONS,
+        "Translate files of other systems into workflow files.",
+    ),
+    (
         "schema",
         "definitions.schema:schema",
         _DEFINITIONS,
@@ -135,6 +141,12 @@ app.command(
     name="dead-letters",
     group=_EXECUTIONS,
     help="List work that has failed for good, or show, redrive or discard it.",
+)
+app.command(
+    "tenax.cli.commands.executions.agents:agent",
+    name="agent",
+    group=_EXECUTIONS,
+    help="Run an AgentTask file, or print the status of an agent.",
 )
 app.command(
     "tenax.cli.commands.operate.filters:filters",
@@ -194,6 +206,7 @@ app.command(
 COMMAND_NAMES = (
     *(name for name, *_ in _COMMANDS),
     "dead-letters",
+    "agent",
     "filters",
     "bulk",
     "pack",

@@ -23,7 +23,7 @@ BUG = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-TAKE_FILES = frozenset({"run", "submit", "validate", "delays", "graph", "decide", "store"})
+TAKE_FILES = frozenset({"run", "submit", "validate", "delays", "graph", "decide", "store", "import"})
 STDIN = "-"
 STDIN_FILE = "/dev/stdin"
 

@@ -20,11 +20,13 @@ from tenax.engine.measures import Measures
 from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
+from tenax.model.definition.tiers import ServerRetry
 from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
+from tenax.settings.agents import tier_policies
 from tenax.store.connect import Connection, Database
 from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.rows import WorkflowPause
@@ -126,7 +128,7 @@ class EngineContext:
         self.refusal: SchemaOutdated | None = None
         """The error to raise if this server may no longer use the database. None while it may."""
         source = settings.sources.get("retry", "the setting retry")
-        server_retry = retry_of_settings(settings.retry, source)
+        server_retry = ServerRetry(retry_of_settings(settings.retry, source), tier_policies(settings))
         self.reading = Reading(settings, server_retry, share)
         self.plans = PlanCache(self.reading, share)
 

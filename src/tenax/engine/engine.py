@@ -32,6 +32,7 @@ from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
+    ImportedFile,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -70,6 +71,7 @@ class Engine(EngineReads):
         self.dispatcher = parts.dispatcher
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
+        self.budget_keeper = parts.budget_keeper
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -93,6 +95,7 @@ class Engine(EngineReads):
             self.dispatcher.run,
             self.server_steps.run,
             self.inbox_delivery.run,
+            self.budget_keeper.run,
             self.timers.run,
             self.bulk_runner.run,
             self.workflow_pauses.run,
@@ -161,6 +164,12 @@ class Engine(EngineReads):
     ) -> StoredWorkflow:
         """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
         return await definitions.store_workflow(self.context, source, filename, files)
+
+    async def translate_file(
+        self, source: str, *, filename: str | None = None, system: str | None = None
+    ) -> ImportedFile:
+        """Translates a file of another system into workflow files, and stores nothing."""
+        return await self.context.reading.translate(source, filename, system)
 
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""

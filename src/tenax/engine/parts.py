@@ -17,6 +17,7 @@ from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
 from tenax.engine.operate.filters import SavedFilters
 from tenax.engine.operate.workflow_pauses import WorkflowPauses
+from tenax.engine.recover.budget_keeper import BudgetKeeper
 from tenax.engine.recover.maintenance import Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
@@ -44,6 +45,7 @@ class Parts:
         self.server_steps = ServerSteps(self.context)
         self.inbox_delivery = InboxDelivery(self.context, partial(family.cancel_for_parent, self.context))
         self.reaper = Reaper(self.context)
+        self.budget_keeper = BudgetKeeper(self.context)
         self.timers = Timers(self.context, self.reaper)
         self.maintenance = Maintenance(
             self.context,
@@ -58,13 +60,18 @@ class Parts:
         self.workflow_pauses = WorkflowPauses(self.context, lambda: self.maintenance.leadership.leads)
         self.context.notifier.tell(self._listeners())
 
+    def _wake_server_work(self) -> None:
+        """Wakes what the server itself carries out."""
+        self.server_steps.wake()
+        self.budget_keeper.wake()
+
     def _listeners(self) -> Listeners:
         """Returns the functions that the notifier of this process calls."""
         return Listeners(
             ready=self.dispatcher.wake,
             restricted=self.dispatcher.look_anew,
             fleet=self.maintenance.look_soon,
-            server_steps=self.server_steps.wake,
+            server_steps=self._wake_server_work,
             messages=self.inbox_delivery.wake,
             due=self.timers.note,
             connected=self.maintenance.schema.look_soon,

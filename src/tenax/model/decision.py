@@ -17,6 +17,7 @@ Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
 DECIDER_VERSION = 7
 """The version of the decision function. It is raised when the same stored inputs can lead to another decision than before.
 
+7: budgets of tokens and of trees are checked, and attempts in them are charged.
 6: an expression that gives an integer beyond 64 bits fails to evaluate.
 5: the conditions of a decision have a budget of work, so conditions over large data can fail to evaluate.
 4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""
@@ -45,6 +46,7 @@ class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
     """The last delay of the curve in seconds, before hints. `decorrelated` grows from it."""
     cost: float = 0.0
     budget: float | None = None
+    """The most that all attempts of the item may cost together, in USD."""
     highest_cost: float | None = None
     """The highest cost of one attempt. It is charged for attempts that report no cost."""
     polls: int = 0
@@ -55,6 +57,12 @@ class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
     """The number of attempts that operators granted beyond the limit."""
     reopened: int = 0
     """The number of times that an operator started the item again after its end."""
+    tokens: int = 0
+    budget_tokens: int | None = None
+    """The most tokens that all attempts of the item may use together."""
+    highest_tokens: int | None = None
+    tree: bool = False
+    """True if its attempts are charged to the budget of a tree of executions."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the three main counts, and the other fields that differ from their default."""
@@ -107,6 +115,27 @@ class DelayParts(msgspec.Struct, omit_defaults=True, gc=False):
         return as_builtins(self)
 
 
+class TreeBudget(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
+    """Holds the budget of one tree of executions around an item, as it stood before the attempt that is decided on."""
+
+    execution_id: int
+    """The execution at the root of the tree."""
+    cost_usd: float | None = None
+    """The limit in USD. None if there is none."""
+    tokens: int | None = None
+    """The limit of tokens. None if there is none."""
+    spent_usd: float = 0.0
+    spent_tokens: int = 0
+    reserved_usd: float = 0.0
+    """What is reserved for attempts of other items."""
+    reserved_tokens: int = 0
+    in_flight: int = 0
+    """The number of other items for whose attempts something may be reserved. They may give it back."""
+    highest_usd: float | None = None
+    """The highest cost of one attempt of the same step in the tree."""
+    highest_tokens: int | None = None
+
+
 class Controls(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
     """Holds the inputs of a decision that come from outside the item: switches, holds, and the state of the fleet."""
 
@@ -129,6 +158,10 @@ class Controls(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
     """Set if the server releases the item from its hold: seconds until its retry is due, or 0."""
     condition_work: int = CONDITION_WORK
     """Units of work that the conditions may do together (`tenax.policy.expressions.meter`)."""
+    budgets: tuple[TreeBudget, ...] = ()
+    """The budgets of the trees that the item belongs to, the outermost first."""
+    admits: bool = False
+    """True if no attempt has ended: it is decided whether the budgets can pay the item's next attempt."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields that differ from their default. Almost every decision has none."""

@@ -31,6 +31,8 @@ class Attempt(OpenPart):
     """The rule that gave the verdict."""
     delay_seconds: float | None = None
     available_at: str | None = None
+    usage: dict[str, Any] | None = None
+    """`{cost_usd, tokens}`, if it has told what it used."""
     vary: dict[str, Any] | None = None
     """`{entry, override}` if an entry of `vary` applied."""
     child: int | None = None
@@ -106,6 +108,30 @@ class HeldWork(OpenPart):
     lost_by: list[str]
 
 
+class BudgetLimits(OpenPart):
+    """Holds the limits of a budget. Null: there is none."""
+
+    cost_usd: float | None
+    tokens: int | None
+
+
+class TreeBudget(BudgetLimits):
+    """Describes the budget of a tree of executions, and what is left of it."""
+
+    tree: int
+    """The execution at the root of the tree."""
+    spent_usd: float
+    spent_tokens: int
+    reserved_usd: float
+    """What is reserved for attempts in flight, or what they have told if that is more."""
+    reserved_tokens: int
+    left_usd: float | None
+    left_tokens: int | None
+    in_flight: int
+    """The number of items for whose attempts something may be reserved."""
+    exceeded_at: str | None
+
+
 class Step(Work):
     """Describes the state and the definition of a step."""
 
@@ -120,6 +146,8 @@ class Step(Work):
     type: str
     needs: list[str]
     goal: bool
+    budget: BudgetLimits | None
+    """The budget of each item of the step, or of the child's tree."""
     stand_in: StandIn | None
     failures: Any = None
     """The failures of the items of a fan-out that has ended."""
@@ -169,6 +197,8 @@ class Execution(View):
     compensation: Compensation | None
     """The state of the compensations of an execution that failed. None if there is nothing to undo."""
     created_at: str
+    budgets: list[TreeBudget]
+    """The budgets of the trees that it belongs to, the outermost first. Its own is the last, if it has one."""
     deadline_at: str | None
     finished_at: str | None
     now: str

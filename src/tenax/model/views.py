@@ -217,6 +217,31 @@ class StoredWorkflow(View):
     """False if the same definition was stored before."""
 
 
+class ImportedWorkflow(View):
+    """Is a workflow that an import made of a file of another system."""
+
+    name: str
+    system: str
+    text: str
+    """The workflow file."""
+
+
+class ImportEntry(View):
+    """Says what became of one part of a file of another system."""
+
+    kind: str
+    """`understood`, `changed` or `dropped`."""
+    file: str | None
+    line: int | None
+    path: str
+    sentence: str
+
+
+class ImportedFile(View):
+    workflows: list[ImportedWorkflow]
+    report: list[ImportEntry]
+
+
 class SubmissionFault(View):
     """Says what is wrong with one submission of a batch."""
 

@@ -189,6 +189,16 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldUsage:
+    """Tells what the attempt of a lease has used so far. A sum that is None is not known."""
+
+    item_id: Id
+    token: Token
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Heartbeat:
     worker: WorkerName
     holding: tuple[Held, ...] = ()
@@ -197,6 +207,8 @@ class Heartbeat:
     """True in the last heartbeat of a worker that stops normally."""
     life: Token | None = None
     health: HealthReport | None = None
+    usage: tuple[HeldUsage, ...] = ()
+    """The usage of attempts that has changed since the last heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.parse.overrides import read_override
 from tenax.model.parse.parse import DefinitionLimits, Draft, draft_workflow
@@ -29,7 +30,7 @@ from tenax.policy.expressions.visible_names import (
     keys_place,
     once_place,
 )
-from tenax.policy.retry.resolve import PolicyError, resolve_policy
+from tenax.policy.retry.resolve import PolicyError, levels_of, resolve_policy
 
 MOST_EXPRESSIONS = 50_000
 """The most expressions in one definition. Each is compiled, so a file full of them must not block the server."""
@@ -44,7 +45,7 @@ def load_workflow(
     text: str | bytes,
     *,
     filename: str | None = None,
-    server_retry: Patch | None = None,
+    server_retry: ServerPolicy = None,
     limits: DefinitionLimits = _DEFAULT_LIMITS,
 ) -> Workflow:
     """Loads a definition and checks it as a whole. Raises InvalidDefinition with every finding of the file."""
@@ -56,7 +57,7 @@ def load_workflow(
 class _Check:
     """Checks one draft in one pass."""
 
-    def __init__(self, draft: Draft, server_retry: Patch | None) -> None:
+    def __init__(self, draft: Draft, server_retry: ServerPolicy) -> None:
         self._workflow = draft.workflow
         self._findings = draft.findings
         self._paths = draft.paths
@@ -155,7 +156,7 @@ class _Check:
             self._findings.raise_if_any()
 
     def _check_policy(self, action: Step, path: Path) -> Policy | None:
-        levels = [action.retry, self._workflow.retry, self._server_retry]
+        levels = levels_of(action, self._workflow, self._server_retry)
         if isinstance(action.retry, dict):
             self._spend((*path, "retry"), 1 + len(action.retry.get("rules", ())))
         self._check_unread_conditions((*path, "retry"), action.retry)

@@ -17,6 +17,9 @@ NEED_REASON: Final = frozenset({"reset", "resolve", "complete", "fail"})
 REOPENING: Final = frozenset({"retry", "reset", "resolve", "complete"})
 """Actions that start an ended item again."""
 
+ENDS_ITEM: Final = frozenset({"resolve", "complete", "fail"})
+"""Actions that end an open item."""
+
 OPEN: Final = ("waiting", "queued", "leased", "accepted", "retrying", "held")
 WAITING: Final = ("retrying", "held")
 ENDED_BADLY: Final = ("failed", "cancelled")

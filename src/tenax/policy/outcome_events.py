@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from tenax.model.attempt.outcome import Failure, Outcome
 from tenax.model.changes import Loss
-from tenax.model.decision import Decision
+from tenax.model.decision import Decision, Ledger, TreeBudget
 from tenax.model.events import data as of
 from tenax.model.events import event
 from tenax.model.events import types as events
@@ -30,10 +30,13 @@ How = Literal[
     "queue_expired",
     "hold_expired",
     "released",
+    "admission",
+    "overspent",
 ]
 """`ended`: the server carried the item out itself. `hold_expired`: no attempt has ended, and the hold is over.
 
-`released`: no attempt has ended, and the server ends a hold.
+`released`: no attempt has ended, and the server ends a hold. `admission`: no attempt has ended, and a budget must pay the next one.
+`overspent`: the server ends an attempt that has spent its budget.
 """
 
 _HOW: Mapping[type[events.Event], of.LossKind] = {
@@ -109,6 +112,8 @@ class EndedAttempt(msgspec.Struct, gc=False):
     """Set if the item's worker was lost in this attempt."""
     due_in: float | None = None
     """Seconds until the retry of a released item was due, or 0."""
+    budgets: tuple[TreeBudget, ...] = ()
+    """The budgets of the trees that the item belongs to, as they stand before the attempt is charged."""
 
     @property
     def number(self) -> int:
@@ -257,8 +262,23 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> type[events.E
             assert_never(ended.outcome.status)
 
 
-def wait_event(item: Item, decision: Decision, error: str | None, available_at: datetime) -> Event:
+def overspent_event(item: Item, after: Ledger) -> Event:
+    """Builds the event of an item whose attempts have used more than its budget."""
+    data = of.BudgetExceededData(
+        cost_usd=UNSET if after.budget is None else after.budget,
+        spent_usd=after.cost,
+        tokens=UNSET if after.budget_tokens is None else after.budget_tokens,
+        spent_tokens=after.tokens,
+    )
+    return item_event(events.BudgetExceeded, item, data, attempt=item.attempt)
+
+
+def wait_event(ended: EndedAttempt, decision: Decision, error: str | None, available_at: datetime) -> Event:
     """Builds the event of an item that runs again at a time, or is held."""
+    item = ended.item
+    if ended.how == "admission":
+        waits = of.HeldData(reason=decision.reason, decision=decision)
+        return item_event(events.ItemHeld, item, waits, attempt=item.attempt or None)
     held = decision.verdict == "hold"
     delay = decision.delay.delay if decision.delay is not None else 0.0
     if item.compensates:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.types import SERVER_TYPES
 from tenax.model.definition.vary import merge_override
-from tenax.model.definition.workflow import COMPENSATION, Step, Workflow
+from tenax.model.definition.workflow import COMPENSATION, Budget, Step, Workflow
 from tenax.model.packs.action import BoundAction
 from tenax.model.parse.parse import workflow_hash
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
 from tenax.policy.expressions.compiler import Expression, compile_expression
 from tenax.policy.expressions.conditions import compile_condition, strip_braces
 from tenax.policy.expressions.templates import (
@@ -53,6 +54,12 @@ class PlannedAction:
     until: CompiledUntil | None
     queued: QueuedAction
     """The action's columns of a new item."""
+    succeeds_plainly: bool
+    """True if a first success leaves nothing to decide: there is no `until` and no budget."""
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.step.budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +200,11 @@ def action_limit_name(workflow: str, step: Step) -> str:
 
 def make_plan(
     workflow: Workflow,
-    server_retry: Patch | None,
+    server_retry: ServerPolicy,
     children: Mapping[str, PlannedChild] | None = None,
     bound: Mapping[str, BoundAction] | None = None,
 ) -> Plan:
-    """Resolves every policy: step, action, workflow defaults, server defaults, nearest first."""
+    """Resolves every policy: step, action, tier, workflow defaults, server defaults, nearest first."""
     policies = resolve_policies(workflow, server_retry, bound)
     return _run_through(planning(workflow, policies, children, bound=bound))
 
@@ -271,7 +278,8 @@ def planning(
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
         fixed_successors=fixed_successors,
-        begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
+        begins_plainly=workflow.budget is None
+        and all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fan_outs=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
@@ -329,6 +337,7 @@ def _planned(
         reads_input=action.reads_input,
         until=action.until,
         queued=action.queued,
+        succeeds_plainly=action.succeeds_plainly,
         when=when,
         when_reads=_steps_read(when.reads) if when is not None else (),
         dependents=dependents,
@@ -365,6 +374,7 @@ def _action(step: Step, policy: Policy, known: Known) -> Generator[None, None, P
         reads_input=any(path[0] == "input" for path in reads),
         until=compile_until(step.until) if step.until is not None else None,
         queued=queued_action(step, policy),
+        succeeds_plainly=step.until is None and step.budget is None,
     )
 
 

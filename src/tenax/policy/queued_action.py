@@ -14,6 +14,8 @@ from tenax.policy.retry.vary import varied
 
 SERVER_QUEUE = "tenax:server"
 """The queue of items that the server carries out itself. No queue of a definition can have this name."""
+BUDGET_QUEUE = "tenax:budget"
+"""The queue of items that wait until the budget of their tree can pay their next attempt. No worker serves it."""
 
 
 class QueuedAction(NamedTuple):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import COMPENSATION, Step, Workflow
 from tenax.model.packs.action import BoundAction
 from tenax.model.policy import Patch, Policy
-from tenax.policy.retry.resolve import resolve_policy
+from tenax.policy.retry.resolve import levels_of, resolve_policy
 
 
 def resolve_policies(
-    workflow: Workflow, server_retry: Patch | None, bound: Mapping[str, BoundAction] | None = None
+    workflow: Workflow, server_retry: ServerPolicy, bound: Mapping[str, BoundAction] | None = None
 ) -> dict[str, Policy]:
     """Returns the policy of every action, by the name of its step."""
     policies: dict[str, Policy] = {}
@@ -25,18 +26,18 @@ def policy_levels(
     name: str,
     action: Step,
     workflow: Workflow,
-    server_retry: Patch | None,
+    server_retry: ServerPolicy,
     bound: Mapping[str, BoundAction],
 ) -> list[Patch | None]:
     """Returns the levels of an action's policy, the nearest first. `name` is that of its policy in the plan."""
     of_pack = bound[name].definition.retry if name in bound else None
-    return [action.retry, of_pack, workflow.retry, server_retry]
+    return levels_of(action, workflow, server_retry, of_pack)
 
 
 def resolving(
     workflow: Workflow,
     policies: Mapping[str, Policy],
-    server_retry: Patch | None,
+    server_retry: ServerPolicy,
     bound: Mapping[str, BoundAction],
 ) -> Generator[None, None, dict[str, Policy]]:
     """Resolves the policies of bound actions again, now with the action's level. Yields after each."""

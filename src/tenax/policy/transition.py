@@ -32,11 +32,13 @@ from tenax.policy.outcome_events import (
     exhausted_events,
     item_event,
     outcome_event,
+    overspent_event,
     step_completed_event,
     wait_event,
 )
 from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
+from tenax.policy.retry.budgets import is_over
 from tenax.policy.retry.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.retry.poison import is_poison, is_suspect
 from tenax.policy.retry.vary import varied
@@ -44,7 +46,7 @@ from tenax.policy.transitions import check
 
 ERROR_SHOWN = 500
 """Characters of an error's message that the item's row keeps. The log has all of it."""
-_WITHOUT_ATTEMPT = ("hold_expired", "released")
+_WITHOUT_ATTEMPT = ("hold_expired", "released", "admission")
 """The ways in which an outcome arises without the end of an attempt. There is no outcome to log."""
 STEP_OF: Mapping[str, str] = {
     "queued": "queued",
@@ -101,6 +103,8 @@ class Consequences(msgspec.Struct, gc=False):
     """The child for which the item no longer waits."""
     letter: LetterChange | None = None
     """What becomes of the item's dead letter."""
+    unpaid: bool = False
+    """True if the item is held until a budget can pay its next attempt."""
 
 
 class Transition(Consequences, kw_only=True, gc=False):
@@ -165,7 +169,7 @@ def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOu
     return (
         ended.outcome.status == "succeeded"
         and ended.item.ledger is None
-        and action.until is None
+        and action.succeeds_plainly
         and (fan_out is None or not fan_out.closed)
     )
 
@@ -185,7 +189,8 @@ def _controls(
     ended: EndedAttempt, fan_out: FanOutCounters | None, rules: ServerRules, *, execution_open: bool
 ) -> Controls:
     step_open = fan_out is None or not fan_out.closed
-    if execution_open and step_open and ended.lost is None and ended.how not in _WITHOUT_ATTEMPT:
+    is_plain = ended.lost is None and ended.how not in _WITHOUT_ATTEMPT and not ended.budgets
+    if execution_open and step_open and is_plain:
         if rules.condition_work == CONDITION_WORK:
             return NO_CONTROLS if rules.retries_enabled else NO_RETRIES
         return Controls(retries_enabled=rules.retries_enabled, condition_work=rules.condition_work)
@@ -199,6 +204,8 @@ def _controls(
         held_for=rules.max_hold if ended.how == "hold_expired" else None,
         released_due_in=ended.due_in,
         condition_work=rules.condition_work,
+        budgets=ended.budgets,
+        admits=ended.how == "admission",
     )
 
 
@@ -206,10 +213,13 @@ def _decide(
     action: PlannedAction, ended: EndedAttempt, controls: Controls, now: datetime, roll: float
 ) -> Decided:
     item = ended.item
+    ledger = read_ledger(item.ledger, item.age(now))
+    if (budget := action.budget) is not None:
+        ledger.budget, ledger.budget_tokens = budget.cost_usd, budget.tokens
     return decide_outcome(
         action.policy,
         action.until,
-        read_ledger(item.ledger, item.age(now)),
+        ledger,
         ended.outcome,
         attempt=ended.number,
         controls=controls,
@@ -243,6 +253,8 @@ def _abandoned_child(ended: EndedAttempt) -> int | None:
 def _complete(made: Transition, plan: Plan, fan_out: FanOutCounters | None, result: Any) -> None:
     item = made.item
     check("item", item.state, "succeeded")
+    if is_over(made.decision.after):
+        made.events.append(overspent_event(item, made.decision.after))
     if item.compensates:
         return
     if fan_out is not None:
@@ -270,7 +282,8 @@ def _wait(
     held = decision.verdict == "hold"
     state = "held" if held else "retrying"
     check("item", item.state, state)
-    made.events.append(wait_event(item, decision, error, available_at))
+    made.events.append(wait_event(ended, decision, error, available_at))
+    made.unpaid = held and decision.rule == "budget"
     made.suspect = is_suspect(decision.after, rules.poison_after)
     made.again = ItemAgain(
         item.id,

@@ -16,10 +16,10 @@ EXECUTION: Final[Table] = {
 }
 STEP: Final[Table] = {
     "pending": ("queued", "completed", "failed", "skipped", "unreachable", "cancelled"),
-    "queued": ("running", "retrying", "completed", "failed", "cancelled"),
+    "queued": ("running", "retrying", "held", "completed", "failed", "cancelled"),
     "running": ("queued", "retrying", "held", "completed", "failed", "cancelled"),
     "retrying": ("running", "retrying", "held", "completed", "failed", "cancelled"),
-    "held": ("retrying", "completed", "failed", "cancelled"),
+    "held": ("queued", "retrying", "completed", "failed", "cancelled"),
     "completed": (),
     "failed": ("pending",),
     "skipped": (),
@@ -32,7 +32,7 @@ ITEM: Final[Table] = {
     "leased": ("queued", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
     "accepted": ("retrying", "held", "succeeded", "failed", "cancelled"),
     "retrying": ("leased", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
-    "held": ("retrying", "succeeded", "failed", "cancelled"),
+    "held": ("queued", "retrying", "succeeded", "failed", "cancelled"),
     "succeeded": (),
     "failed": ("retrying",),
     "cancelled": ("waiting", "queued", "retrying"),

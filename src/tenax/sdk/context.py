@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tenax.errors import UsageError
+from tenax.model.attempt.outcome import Usage
+from tenax.model.attempt.usage import read_usage
 from tenax.model.wire import Assignment
 from tenax.sdk.outcomes import Cancelled
 
@@ -19,13 +21,21 @@ class TaskContext:
     There is one for every attempt, so it holds only the assignment and computes the rest on demand.
     """
 
-    __slots__ = ("_assignment", "_revoked", "_started")
+    __slots__ = ("_assignment", "_on_usage", "_revoked", "_started", "_usage")
 
-    def __init__(self, assignment: Assignment, *, started: float) -> None:
-        """`started` is a Unix time."""
+    def __init__(
+        self,
+        assignment: Assignment,
+        *,
+        started: float,
+        on_usage: Callable[[Usage], None] | None = None,
+    ) -> None:
+        """`started` is a Unix time. `on_usage` is called with each sum that the attempt states."""
         self._assignment = assignment
         self._started = started
         self._revoked = False
+        self._on_usage = on_usage
+        self._usage: Usage | None = None
 
     @property
     def execution_id(self) -> int:
@@ -95,6 +105,31 @@ class TaskContext:
         """
         if self._revoked:
             raise Cancelled(f"the lease of attempt {self.attempt} of step {self.step!r} was revoked")
+
+    def usage(self, *, tokens: int | None = None, cost_usd: float | None = None) -> None:
+        """Tells what the attempt has used so far. Each call gives the sums of the attempt, and replaces those of earlier
+        calls.
+
+        The server hears of it with the next heartbeat of the worker, and ends an attempt that has spent its budget.
+        """
+        stated = read_usage({"tokens": tokens, "cost_usd": cost_usd})
+        if stated is None or stated == Usage():
+            raise UsageError("usage() needs `tokens`, `cost_usd`, or both: the sums of the attempt so far")
+        self.note_usage(stated)
+
+    def note_usage(self, stated: Usage) -> None:
+        """Takes in what the attempt has used so far. A sum that is not stated stays as it was."""
+        before = self._usage or Usage()
+        cost = before.cost_usd if stated.cost_usd is None else stated.cost_usd
+        tokens = before.tokens if stated.tokens is None else stated.tokens
+        self._usage = Usage(cost, tokens)
+        if self._on_usage is not None:
+            self._on_usage(self._usage)
+
+    @property
+    def used(self) -> Usage | None:
+        """The sums that the attempt has stated so far. None if it has stated none."""
+        return self._usage
 
     def revoke(self) -> None:
         """Marks the lease as revoked, so that `heartbeat` raises. Only the worker calls it."""

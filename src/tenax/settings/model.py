@@ -18,6 +18,7 @@ from tenax.settings.home import default_home, read_path
 from tenax.settings.values import (
     Address,
     Addresses,
+    CommandShape,
     DatabaseAddress,
     Duration,
     Labels,
@@ -26,6 +27,7 @@ from tenax.settings.values import (
     RetryShape,
     Share,
     Size,
+    Table,
     Text,
     WorkerName,
     one_of,
@@ -108,6 +110,16 @@ class Settings(BaseModel):
     retries_enabled: bool = setting(True, "if false, this server retries nothing")
     retry: RetryShape | None = setting(
         None, "the server's default retry policy: a table, in TENAX_RETRY as JSON", shown="none: one attempt"
+    )
+    tiers: Table = setting(
+        {},
+        "the defaults of the [tiers](agents.md#tiers) of agents: a table for each of `legionary`, `centurion`, `tribune` with `retry`, `command`, `model`, in TENAX_TIERS as JSON",
+        shown="none: legionary 3 attempts from 15s, centurion 2 from 30s, tribune 1",
+    )
+    agent_command: CommandShape | None = setting(
+        None,
+        "the command of agent steps without one of their own: a text for `sh -c`, or a list (in TENAX_AGENT_COMMAND as JSON)",
+        shown="none",
     )
     max_body: Size = setting("16MB", "the largest body of a request")
     max_values: Annotated[int, whole_number(1000)] = setting(

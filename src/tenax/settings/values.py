@@ -177,6 +177,32 @@ def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
     return value
 
 
+def table(value: Any) -> Mapping[str, Any]:
+    """Reads a table, which a variable gives as JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError("expected a table, as JSON") from error
+    if not isinstance(value, Mapping):
+        raise ValueError("expected a table")
+    return dict(value)
+
+
+def command(value: Any) -> str | list[str]:
+    """Reads a command: a text for the shell, or a list of words, which a variable gives as JSON."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except (json.JSONDecodeError, RecursionError):
+            return text(value)  # `[ -x agent ] && ./agent` is a command of the shell
+    if isinstance(value, list | tuple):
+        if not value or not all(isinstance(word, str) for word in value) or not value[0].strip():
+            raise ValueError("expected a list of words that begins with a program")
+        return list(value)
+    return text(value)
+
+
 def server_url(value: Any) -> str:
     url = text(value).rstrip("/")
     if not _ADDRESS.fullmatch(url):
@@ -215,4 +241,6 @@ DatabaseAddress = Annotated[str, BeforeValidator(database_url)]
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 WorkerName = Annotated[str, BeforeValidator(worker_name)]
 Labels = Annotated[Mapping[str, str], BeforeValidator(labels)]
+Table = Annotated[Mapping[str, Any], BeforeValidator(table)]
+CommandShape = Annotated[str | list[str], BeforeValidator(command)]
 RetryShape = Annotated[Mapping[str, Any] | bool | int, BeforeValidator(retry_shape)]

@@ -6,6 +6,8 @@
 --   execution  one run of a plan
 --   step       the end of a step of a graph of several steps, or the number of steps that it still waits for
 --   item       the live work items: waiting, queued, leased, accepted, retrying, held. Ended items are deleted
+--   budget     the budget of a tree of executions, and what each execution of it has used
+--   reservation  what is reserved for attempts in flight; attempt_usage: what running attempts say that they have used
 --   fan        a step with `for_each`: the numbers of its items, of the ended ones, and of those that have a slot
 --   item_result  the end of each item of a fan-out
 --   dead_letter  the items that have failed for good or are quarantined, one row for each, also after they recovered
@@ -108,10 +110,13 @@ create table tenax.execution (
     compensation       text check (compensation in ('waiting', 'running', 'completed', 'failed', 'cancelled')),
     -- The number by which its items take turns with those of other executions. 0 if it has few items.
     lane               bigint not null default 0,
+    -- True if it belongs to a tree with a budget.
+    budgeted           boolean not null default false,
     check ((finished_at is null) = (state in ('running', 'paused')))
 ) with (fillfactor = 85);
 create unique index execution_submit_key on tenax.execution (submit_key) where submit_key is not null;
 create index execution_active on tenax.execution (id) where state in ('running', 'paused');
+create index execution_budgeted on tenax.execution (id) where budgeted and state in ('running', 'paused');
 create index execution_deadline on tenax.execution (deadline_at)
     where state in ('running', 'paused') and deadline_at is not null;
 -- An attempt starts at most one child.
@@ -227,7 +232,47 @@ create index item_due on tenax.item (available_at) where state = 'retrying';
 create index item_expiry on tenax.item (state, expires_at) where expires_at is not null or state in ('leased', 'accepted', 'held');
 create index item_without_slot on tenax.item (execution_id, step, state, available_at, id) where stopped_by = 'slot';
 create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
+create index item_unpaid on tenax.item (execution_id, id) where queue = 'tenax:budget';
 create index item_execution on tenax.item (execution_id);
+
+-- The budgets of trees of executions. Each execution of such a tree has a row.
+create table tenax.budget (
+    execution_id   bigint primary key references tenax.execution (id) on delete cascade,
+    -- The executions of the tree from its root down to this one, which is the last.
+    path           bigint[] not null,
+    workflow       text not null,
+    -- The limits of the tree below this execution, itself included. Null: it has none of its own.
+    cost_usd       double precision,
+    tokens         bigint,
+    -- What the ended attempts of this execution have used, and those of its tree.
+    own_usd        double precision not null default 0,
+    own_tokens     bigint not null default 0,
+    spent_usd      double precision not null default 0,
+    spent_tokens   bigint not null default 0,
+    -- The highest use of one attempt in the tree of a root, by step: {"workflow/step": [cost, tokens]}.
+    highest        jsonb not null default '{}',
+    -- When the spent amount first was above a limit.
+    exceeded_at    timestamptz
+);
+
+-- What is reserved for the attempts of items that a budget has admitted.
+create table tenax.reservation (
+    budget   bigint not null references tenax.budget (execution_id) on delete cascade,
+    item_id  bigint not null,
+    cost_usd double precision not null,
+    tokens   bigint not null,
+    primary key (budget, item_id)
+);
+create index reservation_item on tenax.reservation (item_id);
+
+-- What running attempts have told of their usage. A row counts only while its lease does.
+create table tenax.attempt_usage (
+    item_id     bigint primary key,
+    lease_token uuid not null,
+    cost_usd    double precision,
+    tokens      bigint,
+    at          timestamptz not null
+);
 
 create table tenax.fan (
     execution_id bigint not null,
@@ -595,7 +640,7 @@ create table tenax.service (
     -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own
     -- number. This column and its table keep their names and their meaning for ever: every server reads them, however
     -- old it is.
-    oldest_schema integer not null default 15
+    oldest_schema integer not null default 17
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
@@ -1297,6 +1342,34 @@ comment on column ops.action.timeout_seconds is 'the limit of an attempt';
 comment on column ops.action.max_retries is '`max_attempts`, less 1; null: unlimited';
 comment on column ops.action.retry_config is 'the retry policy, with all fields';
 comment on column ops.action.pack is 'the name of the pack; null for a step';
+
+create view ops.budgets as
+select b.execution_id, b.workflow, b.path[1] as root, b.cost_usd, b.tokens, b.spent_usd, b.spent_tokens,
+       coalesce(r.cost_usd, 0)::double precision as reserved_usd, coalesce(r.tokens, 0)::bigint as reserved_tokens,
+       greatest(b.cost_usd - b.spent_usd - coalesce(r.cost_usd, 0), 0)::double precision as left_usd,
+       greatest(b.tokens - b.spent_tokens - coalesce(r.tokens, 0), 0)::bigint as left_tokens, b.exceeded_at
+  from tenax.budget b
+  left join lateral (
+    select sum(greatest(r.cost_usd, u.cost_usd)) as cost_usd, sum(greatest(r.tokens, u.tokens)) as tokens
+      from tenax.reservation r
+      left join tenax.attempt_usage u on u.item_id = r.item_id
+     where r.budget = b.execution_id
+  ) as r on true
+ where b.cost_usd is not null or b.tokens is not null;
+
+comment on view ops.budgets is 'The budgets of trees of executions, and what is left of them.';
+comment on column ops.budgets.execution_id is 'the execution at the root of the tree';
+comment on column ops.budgets.workflow is 'the name of its workflow';
+comment on column ops.budgets.root is 'the execution at the root of the outermost tree around it';
+comment on column ops.budgets.cost_usd is 'the limit in USD; null: there is none';
+comment on column ops.budgets.tokens is 'the limit of tokens; null: there is none';
+comment on column ops.budgets.spent_usd is 'what the ended attempts of the tree have cost';
+comment on column ops.budgets.spent_tokens is 'the tokens that they have used';
+comment on column ops.budgets.reserved_usd is 'what is reserved for attempts in flight, or what they have told if that is more';
+comment on column ops.budgets.reserved_tokens is 'the same in tokens';
+comment on column ops.budgets.left_usd is 'the limit, less what is spent and reserved; null: there is no limit';
+comment on column ops.budgets.left_tokens is 'the same in tokens';
+comment on column ops.budgets.exceeded_at is 'when more was spent than the limit; null: it was not';
 
 comment on function ops.is_retry_eligible(integer, boolean, integer) is 'Whether the policy''s numbers allow another attempt after so many counted ones: none yet, or `retryable` and fewer than `max_attempts` (3 if null).';
 comment on function ops.get_step_readiness_status_batch(bigint[], text[]) is 'The steps of these executions (or those of them that are named): their state, and whether they could start now.';

@@ -17,7 +17,7 @@ from tenax.model.execution_views import LEFT_OUT
 from tenax.model.json_text import encode
 from tenax.model.letters.letter import Letters
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
-from tenax.policy.queued_action import SERVER_QUEUE
+from tenax.policy.queued_action import BUDGET_QUEUE, SERVER_QUEUE
 from tenax.policy.transition import Consequences
 from tenax.store.array_params import column, columns
 from tenax.store.connect import Connection
@@ -110,6 +110,8 @@ class Journal:
     result, and the step that gets it."""
     letters: Letters = field(default_factory=Letters)
     """The changes of dead letters."""
+    budgets_changed: bool = False
+    """True if a budget may now pay for items that wait for it."""
     guarded_now: datetime | None = None
     """The time of the decisions on the guarded transitions, if `now` is later."""
     guarded: list[Change] = field(default_factory=list)
@@ -144,9 +146,13 @@ class Journal:
 
     @property
     def server_ready(self) -> bool:
-        """Whether a step of the server's own may be ready."""
+        """Whether a step of the server's own may be ready, or an item that needs a budget."""
         fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
-        return bool(self.slots_filled) or any(item.queue == SERVER_QUEUE for item in fresh)
+        return (
+            bool(self.slots_filled)
+            or self.budgets_changed
+            or any(item.queue in (SERVER_QUEUE, BUDGET_QUEUE) for item in fresh)
+        )
 
     @property
     def queue_times(self) -> list[float]:

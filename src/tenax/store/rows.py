@@ -34,6 +34,8 @@ class ExecutionRow(msgspec.Struct, gc=False):
     that stays lost: then it fails with this at its end."""
     lane: int = 0
     """The lane in which the items of its fan-outs take turns with those of other executions."""
+    budgeted: bool = False
+    """True if the execution belongs to a tree with a budget."""
     input: Mapping[str, Any] | None = None
     """The inputs, if they were loaded: they may be large."""
 
@@ -329,6 +331,7 @@ class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
     original_execution: int | None = None
     deadline: float | None = None
     parent: ParentItem | None = None
+    budgeted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

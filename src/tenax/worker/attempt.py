@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from tenax.model.attempt.outcome import Outcome
-from tenax.model.wire import Assignment, Release, Report
+from msgspec.structs import replace
+
+from tenax.model.attempt.outcome import Outcome, Usage
+from tenax.model.wire import Assignment, HeldUsage, Release, Report
 from tenax.sdk.context import TaskContext
 from tenax.worker.handlers.json_values import storable_text
 
@@ -15,7 +18,7 @@ from tenax.worker.handlers.json_values import storable_text
 class RunningAttempt:
     """Holds one attempt from its lease to its report."""
 
-    __slots__ = ("assignment", "began", "context", "override", "task")
+    __slots__ = ("assignment", "began", "context", "override", "task", "told")
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
@@ -23,6 +26,8 @@ class RunningAttempt:
         self.began = time.monotonic()
         self.task: asyncio.Task[None] | None = None
         """The asyncio task in which the attempt waits. None until it waits for something."""
+        self.told: Usage | None = None
+        """The usage that the server has heard of."""
         self.override: Outcome | Release | None = None
         """The outcome or release that replaces the attempt's own outcome if the worker ended the attempt."""
 
@@ -30,6 +35,15 @@ class RunningAttempt:
         """Raises `CancelledError`, as a cancelled task does, if the worker has ended the attempt already."""
         if self.override is not None:
             raise asyncio.CancelledError
+
+    def with_usage(self, told: Outcome | Release) -> Outcome | Release:
+        """Adds to an outcome what the attempt stated of its usage while it ran. What the outcome states itself wins."""
+        used = self.context.used
+        if used is None or not isinstance(told, Outcome):
+            return told
+        last = told.usage or Usage()
+        cost = used.cost_usd if last.cost_usd is None else last.cost_usd
+        return replace(told, usage=Usage(cost, used.tokens if last.tokens is None else last.tokens))
 
     def end_early(self, override: Outcome | Release) -> bool:
         """Cancels the attempt and keeps `override` as its report. Returns False if the worker has ended it already."""
@@ -40,6 +54,23 @@ class RunningAttempt:
         if self.task is not None:
             self.task.cancel()
         return True
+
+
+def usage_to_tell(attempts: Iterable[RunningAttempt]) -> list[HeldUsage]:
+    """Returns the usage of attempts that the server has not heard of."""
+    return [
+        HeldUsage(attempt.assignment.item_id, attempt.assignment.token, used.cost_usd, used.tokens)
+        for attempt in attempts
+        if (used := attempt.context.used) is not None and used != attempt.told
+    ]
+
+
+def note_told(attempts: Mapping[tuple[int, str], RunningAttempt], told: Iterable[HeldUsage]) -> None:
+    """Notes what the server has heard."""
+    for one in told:
+        attempt = attempts.get((one.item_id, one.token))
+        if attempt is not None:
+            attempt.told = Usage(one.cost_usd, one.tokens)
 
 
 def make_release(assignment: Assignment, reason: Literal["draining", "no_handler"], detail: str) -> Release:

@@ -18,6 +18,7 @@ from uuid import uuid4
 from tenax.credentials.private_variables import own_variables
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
+from tenax.model.definition.tiers import NO_AGENT_DEFAULTS, AgentDefaults
 from tenax.model.definition.types import RUNTIMES
 from tenax.model.wire import (
     OLDEST_SERVER,
@@ -31,7 +32,7 @@ from tenax.model.wire import (
     Release,
     Report,
 )
-from tenax.worker.attempt import RunningAttempt, make_release, make_report
+from tenax.worker.attempt import RunningAttempt, make_release, make_report, note_told, usage_to_tell
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.runtimes import Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
@@ -82,6 +83,7 @@ class Worker:
         pack_cache: int = CACHE_SIZE,
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
+        agents: AgentDefaults = NO_AGENT_DEFAULTS,
     ) -> None:
         """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None.
 
@@ -97,7 +99,11 @@ class Worker:
         self._secrets = Secrets(own_variables() if environment is None else environment)
         self._link = Link()
         kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
-        limits: dict[str, Any] = {"http_addresses": http_addresses, "max_result": max_result}
+        limits: dict[str, Any] = {
+            "http_addresses": http_addresses,
+            "max_result": max_result,
+            "agents": agents,
+        }
         self._executors = Executors(self._count_overdue, kept, **limits)
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
@@ -295,7 +301,7 @@ class Worker:
             told = outcome_of(error)
         if attempt.override is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
             told = attempt.override
-        self._settle(attempt, told)
+        self._settle(attempt, attempt.with_usage(told))
 
     def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
@@ -338,8 +344,11 @@ class Worker:
         held = [Held(item_id, token) for item_id, token in self._running]
         lost = tuple(self._lost_grants)
         who, health = self._registration, self._check.report(self._depth(), self._lasting_depth())
-        beat = Heartbeat(who.worker, (*held, *self._outbox.held_leases()), lost, leaving, who.life, health)
+        told = usage_to_tell(self._running.values())
+        holding = (*held, *self._outbox.held_leases())
+        beat = Heartbeat(who.worker, holding, lost, leaving, who.life, health, tuple(told))
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
+        note_told(self._running, told)
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
             attempt = self._running.get((revoked.item_id, revoked.token))

@@ -17,7 +17,18 @@ from tenax.server.schema.openapi import describe
 from tenax.settings.docs import describe_settings
 from tenax.store.fleet.tokens import Role
 
-GROUPS = ("dead-letters", "filters", "bulk", "pack", "action", "workers", "queues", "db", "token")
+GROUPS = (
+    "dead-letters",
+    "agent",
+    "filters",
+    "bulk",
+    "pack",
+    "action",
+    "workers",
+    "queues",
+    "db",
+    "token",
+)
 _WHERE = ("--server", "--token", "--database", "--home")
 _VARIABLE = re.compile(r"\[(TENAX_[A-Z_]+)")
 

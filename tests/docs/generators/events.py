@@ -7,8 +7,8 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
-from generators.tables import code, codes, table
-from tenax.model.events import NAMES, RESERVED
+from generators.tables import code, table
+from tenax.model.events import NAMES
 from tenax.model.events.parts import DecisionRecord, EventData, FailureRecord
 from tenax.model.events.types import TYPES, Event
 
@@ -22,12 +22,8 @@ def events() -> str:
     """Builds the table of the events that this version writes."""
     return table(
         ("event", "when", "data"),
-        [(code(name), kind.when, _data_words(kind)) for name, kind in TYPES.items() if name not in RESERVED],
+        [(code(name), kind.when, _data_words(kind)) for name, kind in TYPES.items()],
     )
-
-
-def reserved_events() -> str:
-    return codes(name for name in TYPES if name in RESERVED)
 
 
 def _data_words(kind: type[Event]) -> str:
@@ -87,4 +83,4 @@ def _struct(hint: Any) -> type[msgspec.Struct] | None:
     return next((found for one in get_args(hint) if (found := _struct(one)) is not None), None)
 
 
-BLOCKS = {"events": events, "reserved-events": reserved_events}
+BLOCKS = {"events": events}

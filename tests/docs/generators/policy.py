@@ -17,7 +17,7 @@ from tenax.model.attempt.outcome import (
 )
 from tenax.model.attempt.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.durations import duration_fields, format_duration
-from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS, DecidedFields
+from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS, RetryFields
 from tenax.model.policy import Backoff, Policy
 from tenax.policy.retry.backoff import bounds
 from tenax.policy.retry.delay_table import delay_table
@@ -72,7 +72,7 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 def policy_fields() -> str:
     """Returns each field with the description of its declaration, and the default of the policy."""
-    defaults, declared = Policy(), DecidedFields.model_fields
+    defaults, declared = Policy(), RetryFields.model_fields
     return table(
         ("field", "default", "meaning"),
         [

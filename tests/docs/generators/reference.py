@@ -9,7 +9,6 @@ from tenax.errors import TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
 from tenax.model.parse.action_file import ActionFile, PackFile
-from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.parse.shape import Shape
 from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
 from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, SPEC_KEYS
@@ -17,7 +16,6 @@ from tenax.model.parse.workflow_file import (
     COMPENSATE_KEYS,
     COMPENSATE_TYPES,
     DEFAULTS_KEYS,
-    LATER_STEP_KEYS,
     STEP_KEYS,
     WORKFLOW_KEYS,
     WorkerStep,
@@ -187,8 +185,6 @@ def _default(value: object, required: bool) -> str:
 def not_yet() -> str:
     rows = [
         ("types of steps", codes(LATER_TYPES)),
-        ("keys of a step", codes(LATER_STEP_KEYS)),
-        ("fields of a policy", codes(LATER_RETRY_FIELDS)),
     ]
     return table(("what", 'refused with "is not supported by this version yet"'), rows)
 

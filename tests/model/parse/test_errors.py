@@ -48,7 +48,7 @@ WHOLE_FILES = {
             "w.yaml:4:1: deadline: 'soon' is not a duration",
             'w.yaml:8:11: workflow[0].url: a key must be text; if this is a template, quote it: "{{ ... }}"',
             "w.yaml:9:5: workflow[0].metod: unknown key `metod` in an http step; did you mean `method`?",
-            "w.yaml:10:5: workflow[0].command: `command` belongs to process steps; this one is http",
+            "w.yaml:10:5: workflow[0].command: `command` belongs to process and agent steps; this one is http",
             "w.yaml:11:16: workflow[0].needs[1]: unknown step `zz` (there are: a, b)",
             "w.yaml:11:20: workflow[0].needs[2]: the step `a` names itself: a -> a",
             "w.yaml:13:5: workflow[1].type: unknown step type `proces`; did you mean `process`?",

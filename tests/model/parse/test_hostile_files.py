@@ -16,7 +16,7 @@ from tenax.model.definition.types import STEP_TYPES
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import parse_workflow
 from tenax.model.parse.step_types import SPEC_KEYS
-from tenax.model.parse.workflow_file import LATER_STEP_KEYS, STEP_KEYS
+from tenax.model.parse.workflow_file import STEP_KEYS
 
 GENEROUS = 20.0
 """Seconds. A guard against hanging and no measure: each is a matter of milliseconds."""
@@ -183,7 +183,7 @@ def test_any_broken_definition(text):
 
 COMMON_KEYS = ("condition", "delay", "deadline", "value", "step", "type", "task", "vary", "retry")
 JSON_OF_KEYS = st.dictionaries(st.sampled_from(COMMON_KEYS), JSON, max_size=4)
-KEYS = st.sampled_from([*STEP_KEYS, *LATER_STEP_KEYS, *(key for keys in SPEC_KEYS.values() for key in keys)])
+KEYS = st.sampled_from([*STEP_KEYS, *(key for keys in SPEC_KEYS.values() for key in keys)])
 STEP = st.dictionaries(KEYS, JSON | JSON_OF_KEYS, max_size=8).flatmap(
     lambda step: st.sampled_from(STEP_TYPES).map(lambda t: {"step": "a", **step, "type": t})
 )

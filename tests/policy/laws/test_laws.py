@@ -170,7 +170,8 @@ CASES: dict[str, tuple[Make, Break]] = {
     "unfinished-item-has-a-wake-up": (waiting_retry, hold_without_end),
     "unfinished-execution-goes-on": (waiting_retry, lambda h: h.change_row(has_work=False)),
 }
-ELSEWHERE = {"rows-have-an-execution", "plan-is-readable"}
+ELSEWHERE = {"rows-have-an-execution", "plan-is-readable", "budget-row", "budget-sums"}
+"""Laws with tests of their own: below, and in `test_budget_laws.py`."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -69,12 +69,46 @@ workflow:
   - {step: nap, type: sleep, for: 300ms}
   - {step: call, type: workflow, file: flaky.yaml, needs: [nap], retry: {max_attempts: 3, retry_on: [child_failed]}}
 """
-FILES = {"flaky.yaml": FLAKY}
+AGENT = """
+name: agent
+workflow:
+  - step: think
+    type: agent
+    prompt: think
+    command:
+      - python3
+      - -c
+      - |
+        import json, os, random, sys, time
+        usage = os.fdopen(int(os.environ["TENAX_USAGE_FD"]), "w", buffering=1)
+        for n in range(1, 4):
+            print(json.dumps({"tokens": 10 * n, "cost_usd": 0.01 * n}), file=usage)
+            time.sleep(0.1)
+        if random.random() < 0.3:
+            sys.exit(7)
+        stated = {"status": "completed", "output": "done", "usage": {"tokens": 40, "cost_usd": 0.05}}
+        with open(os.environ["TENAX_RESULT_FILE"], "w") as file:
+            json.dump(stated, file)
+    retry: {max_attempts: 4, initial_delay: 200ms, infra_attempts: 5, attempt_cost: 0.05}
+"""
+CREW = """
+name: crew
+budget: {cost_usd: 0.4}
+workflow:
+  - step: each
+    type: workflow
+    file: agent.yaml
+    for_each: [0, 1, 2, 3, 4, 5, 6, 7]
+    parallelism: 8
+    tolerate: 8
+  - {step: last, type: process, command: echo done, needs: [each], retry: 5}
+"""
+FILES = {"flaky.yaml": FLAKY, "agent.yaml": AGENT}
 BLOWS = (
     "kill_worker", "kill_worker", "stop_worker", "drain_worker", "kill_server", "stop_server",
     "kill_postgres", "stop_postgres", "end_postgres",
 )  # fmt: skip
-MIX = (PLAIN, PLAIN, FLAKY, FAILING, FAN_OUT, UNDONE, PARENT)
+MIX = (PLAIN, PLAIN, FLAKY, FAILING, FAN_OUT, UNDONE, PARENT, CREW)
 
 
 class Chaos(Household):

@@ -99,10 +99,20 @@ def step(keys: str) -> str:
 NOT_YET = "is not supported by this version of Tenax yet"
 
 STEPS = {
-    "type: python, task: t, budget: {}": f"workflow[0].budget: `budget` {NOT_YET}",
-    "type: agent, prompt: x": f"workflow[0].type: the step type `agent` {NOT_YET}",
+    "type: python, task: t, budget: {}": "workflow[0].budget: a budget needs `cost_usd`, `tokens`, or both",
+    "type: python, task: t, budget: {cost_usd: 0}": "budget.cost_usd: must be more than 0",
+    "type: python, task: t, budget: {cost_usd: many}": "budget.cost_usd: expected an amount in USD",
+    "type: python, task: t, budget: {tokens: 1.5}": "budget.tokens: expected a whole number",
+    "type: python, task: t, budget: {dollars: 1}": "unknown key `dollars` in `budget`",
+    "type: sleep, for: 1m, budget: {tokens: 1}": "`budget` cannot stand in a sleep step",
+    "type: agent": "workflow[0]: `prompt` is missing: an agent step needs what the agent is to do",
+    "type: agent, prompt: x, tier: tribun": "tier: unknown tier `tribun`; did you mean `tribune`?",
+    'type: agent, prompt: x, tier: "{{ input.t }}"': "tier: a template cannot stand here",
+    "type: agent, prompt: x, task: t": "`task` belongs to python steps; this one is agent",
+    "type: agent, prompt: x, command: []": "command: must not be empty",
+    "type: agent, prompt: x, retry: {vary: [{tier: tribune}]}": "`tier` cannot vary",
     "type: pod, command: x": f"workflow[0].type: the step type `pod` {NOT_YET}",
-    "task: t": "workflow[0]: `type` is missing: write one of python, http, process, action, sleep, wait, workflow",
+    "task: t": "workflow[0]: `type` is missing: write one of python, http, process, agent, action, sleep, wait, workflow",
     "type: yes": 'type: expected text, found a boolean (yes): quote it: "yes"',
     "type: http": "workflow[0]: `url` is missing",
     "type: process": "workflow[0]: `command` is missing",

@@ -10,9 +10,9 @@ from tenax.cli.input.policies import default_retry
 from tenax.cli.input.unknown_tasks import findings_in_order, unknown_tasks
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import input_problems
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import check_input, draft_workflow
-from tenax.model.policy import Patch
 from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
 from tenax.sdk.bundle import shown_path
@@ -20,7 +20,7 @@ from tenax.settings import Settings
 
 
 def check_whole(
-    source: str, filename: str, files: Mapping[str, str], server_retry: Patch | None
+    source: str, filename: str, files: Mapping[str, str], server_retry: ServerPolicy
 ) -> tuple[Workflow, dict[str, Workflow]]:
     """Reads the definition and each of its files as a workflow. Raises InvalidDefinition with the findings of all files."""
     workflow = load_workflow(source, filename=filename, server_retry=server_retry)

@@ -89,7 +89,7 @@ def _is_file(name: str) -> bool:
 def _resolved(source: YamlSource, path: tuple[str, ...]) -> Policy:
     findings = Findings(source)
     value = source.data[path[0]] if path else source.data
-    patch, wrong = parse_retry(value, path, later=True)
+    patch, wrong = parse_retry(value, path)
     for at, message in wrong:
         findings.add(at, message)
     _refuse(findings, source)

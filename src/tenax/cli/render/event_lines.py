@@ -36,6 +36,7 @@ _WHY_NOT = {
 _WHY_HELD = {
     "poison": "it has cost several workers their lease",
     "hold": "the fleet's controls keep it back",
+    "budget": "the budget cannot pay it now",
 }
 _INSTEAD = {
     "continue": "the rest goes on",
@@ -103,7 +104,11 @@ def _words(event: Event, counted: int) -> str:
         case "step_retry" | "compensation_retry":
             return f"retry in {duration(data['delay_seconds'])}{_left(data, number)}"
         case kind:
-            return _end_words(kind, data) or _other_words(kind, data, number)
+            return (
+                _end_words(kind, data)
+                or _budget_words(kind, data, number)
+                or _other_words(kind, data, number)
+            )
 
 
 def _end_words(kind: str, data: Mapping[str, Any]) -> str | None:
@@ -136,6 +141,36 @@ def _held(data: Mapping[str, Any]) -> str:
     if decision.get("rule") == "poison" and lost_by:
         why = f"it has cost {len(lost_by)} workers their lease ({', '.join(lost_by)})"
     return f"the retry is held back{f': {why}' if why else ''}"
+
+
+def _budget_words(kind: str, data: Mapping[str, Any], number: int | None) -> str | None:
+    """Describes what a budget holds back or is charged. Returns None for other events."""
+    match kind:
+        case "item_held" if data.get("reason"):
+            return f"held before its next attempt: {data['reason']}"
+        case "budget_exceeded":
+            return _overspent(data)
+        case "attempt_charged":
+            told = amounts_words(data.get("cost_usd"), data.get("tokens"))
+            return f"attempt {number} ended without a report and is charged {told}"
+        case _:
+            return None
+
+
+def _overspent(data: Mapping[str, Any]) -> str:
+    whose = f"the tree of execution {data['tree']}" if data.get("tree") else "the item"
+    limits = amounts_words(data.get("cost_usd"), data.get("tokens"))
+    spent = amounts_words(
+        data["spent_usd"] if data.get("cost_usd") is not None else None,
+        data["spent_tokens"] if data.get("tokens") is not None else None,
+    )
+    return f"{whose} has used {spent}, more than its budget of {limits}"
+
+
+def amounts_words(cost_usd: float | None, tokens: int | None) -> str:
+    """Returns an amount such as `0.5 USD and 1,200 tokens`. What is None is left out."""
+    parts = [f"{round(cost_usd, 9):g} USD"] if cost_usd is not None else []
+    return " and ".join([*parts, *([f"{tokens:,} tokens"] if tokens is not None else [])]) or "nothing"
 
 
 def _failed_for_good(data: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable
-from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
+from tenax.cli.render.event_lines import amounts_words, duration, failure_words, in_step, seconds_between
 from tenax.cli.render.evidence import everything, last_lines
 from tenax.cli.render.family import family_lines
 from tenax.cli.render.styles import STYLES
@@ -164,6 +164,7 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
         yield f"ended   {execution['finished_at']}"
     if execution["deadline_at"] and not execution["finished_at"]:
         yield f"deadline {execution['deadline_at']}"
+    yield from (_budget(one, execution["id"]) for one in execution.get("budgets") or ())
     if execution["key"]:
         yield f"key {one_line(execution['key'])}"
     if parent := execution.get("parent"):
@@ -177,6 +178,19 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
         yield f"run again as {', '.join(map(str, execution['retried_by']))}"
     if execution["input"]:
         yield f"input {one_line(execution['input'])}"
+
+
+def _budget(budget: Mapping[str, Any], execution_id: int) -> str:
+    """Describes the budget of a tree: `budget: 2.4 of 4 USD spent, 1 USD reserved, 0.6 USD left`."""
+    costs, counts = budget["cost_usd"] is not None, budget["tokens"] is not None
+
+    def shown(kind: str) -> str:
+        cost, tokens = budget[f"{kind}_usd"], budget[f"{kind}_tokens"]
+        return amounts_words(cost if costs else None, tokens if counts else None)
+
+    whose = "budget" if budget["tree"] == execution_id else f"budget of the tree of {budget['tree']}"
+    of = amounts_words(budget["cost_usd"], budget["tokens"])
+    return f"{whose}: {shown('spent')} of {of} spent, {shown('reserved')} reserved, {shown('left')} left"
 
 
 def _evidence(execution: Mapping[str, Any], where: TargetFlags) -> Sequence[RenderableType]:

@@ -59,6 +59,8 @@ def poison_words(lost_by: Sequence[str]) -> str:
 
 
 def _release(held: Body, execution: Body, where: TargetFlags) -> str:
+    if held.get("rule") == "budget":
+        return f"it goes on when attempts in flight give back what is reserved: {where.command('show', execution['id'])}"
     release = f"release it: {where.command('retry', execution['id'])}"
     if not held.get("until"):
         return release

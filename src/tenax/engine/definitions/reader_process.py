@@ -17,12 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tenax.dialects.translate import joined, translate_text
 from tenax.errors import InvalidDefinition, TenaxError
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Input, Step, Workflow
 from tenax.model.inputs.inputs import check_input
 from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse.parse import DefinitionLimits, workflow_hash
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
+from tenax.model.views import ImportedFile, ImportedWorkflow, ImportEntry
 from tenax.policy.check import load_workflow
 from tenax.policy.packs.read_pack import PackLimits, read_pack
 from tenax.policy.resolve_policies import resolve_policies
@@ -86,14 +89,25 @@ def _count_values(text: bytes) -> Iterator[Any]:
 
 
 def _read(
-    source: str, filename: str | None, server_retry: Patch | None, limits: DefinitionLimits
+    source: str, filename: str | None, server_retry: ServerPolicy, limits: DefinitionLimits
 ) -> Iterator[Any]:
     """Reads a definition and resolves its policies."""
     workflow = load_workflow(source, filename=filename, server_retry=server_retry, limits=limits)
     return _parts(workflow, resolve_policies(workflow, server_retry))
 
 
-def _restore(body: str, server_retry: Patch | None) -> Iterator[Any]:
+def _translate(source: str, filename: str | None, system: str | None) -> Iterator[Any]:
+    """Translates a file of another system."""
+    found = joined([translate_text(source, filename=filename, system=system)])
+    yield ImportedFile(
+        workflows=[
+            ImportedWorkflow(name=one.name, system=one.system, text=one.text) for one in found.workflows
+        ],
+        report=[ImportEntry(**entry.as_dict()) for entry in found.entries],
+    )
+
+
+def _restore(body: str, server_retry: ServerPolicy) -> Iterator[Any]:
     """Reads a stored definition, and resolves its policies again."""
     workflow = Workflow.from_dict(decode(body))
     return _parts(workflow, resolve_policies(workflow, server_retry))
@@ -107,7 +121,7 @@ def _restore_plan(body: str, policies: str, policy_bodies: str) -> Iterator[Any]
 
 
 def _read_pack(
-    path: str, folder: str | None, server_retry: Patch | None, limits: PackLimits
+    path: str, folder: str | None, server_retry: ServerPolicy, limits: PackLimits
 ) -> Iterator[Any]:
     """Reads the archive of a pack from a file, and yields its manifest."""
     with Path(path).open("rb") as stream:
@@ -136,6 +150,7 @@ TASKS: dict[str, Callable[..., Iterator[Any]]] = {
     "read_pack": _read_pack,
     "restore": _restore,
     "restore_plan": _restore_plan,
+    "translate": _translate,
 }
 
 if __name__ == "__main__":

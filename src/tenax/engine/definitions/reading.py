@@ -16,6 +16,7 @@ from tenax.engine.definitions.reader_processes import OutOfMemory, ReaderProcess
 from tenax.engine.slices import give_way_after, in_slices
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.definition.children import child_references
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Input, Workflow
 from tenax.model.inputs.inputs import DefinitionLimits, check_input, fill_in, is_checked_shortly
 from tenax.model.inputs.schema_cost import NotAtOnce
@@ -23,7 +24,8 @@ from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.packs.action import BoundAction
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.parse.workflow_file import build_validators
-from tenax.model.policy import Patch, Policy
+from tenax.model.policy import Policy
+from tenax.model.views import ImportedFile
 from tenax.policy.check import load_workflow
 from tenax.policy.packs.bind import action_references
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
@@ -58,7 +60,7 @@ _Key = tuple[str, str | None]
 class Reading:
     """Reads definitions and makes plans. Each server process has one."""
 
-    def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
+    def __init__(self, settings: Settings, server_retry: ServerPolicy, most: int) -> None:
         """`most` is the limit of the definitions in memory, in estimated bytes."""
         self.reader_processes = ReaderProcesses(settings.aside_processes, settings.aside_memory)
         self._settings = settings
@@ -87,6 +89,17 @@ class Reading:
                 lambda done: done.cancelled() or done.exception()
             )  # the request that waited for it may be gone
         return await asyncio.shield(self._under_way[key])
+
+    async def translate(self, source: str, filename: str | None, system: str | None) -> ImportedFile:
+        """Translates a file of another system, within the bounds of definitions."""
+        self._refuse_large(source, filename)
+        seconds = self._settings.definition_time
+        try:
+            [part] = await self.reader_processes.run("translate", source, filename, system, seconds=seconds)
+        except TaskNotDone as bound:
+            raise self._unread(filename, bound) from None
+        found: ImportedFile = pickle.loads(part)  # noqa: S301 -- our own process wrote it
+        return found
 
     async def restore(self, body: str, content: str) -> Definition:
         """Reads a stored definition. `content` is its hash."""

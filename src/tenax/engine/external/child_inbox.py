@@ -4,23 +4,25 @@ cancelled."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce, whenever
 from tenax.errors import Unreachable
-from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.execution_views import LEFT_OUT
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemRow
+from tenax.store.rows import ExecutionRow, ItemRow
 from tenax.store.tables import inbox, live_items
+from tenax.store.tables.budgets import Amount, spent_by_trees
 from tenax.store.tables.inbox import EndedChild, Message
 
 BATCH = 200  # messages that one transaction handles
@@ -87,16 +89,39 @@ async def _apply_endings(
     ids = [message.body["child"] for message in messages]
     children = await inbox.ended_children(tx, ids, context.settings.max_rendered)
     items = {item.id: item for item in await live_items.lock_items(tx, [m.body["item"] for m in messages])}
+    spent = await _spent(tx, context, executions, list(items.values()), ids)
     ended: list[EndedAttempt] = []
     for message in messages:
         if (child := children.get(message.body["child"])) is None:
             continue
         item = items.get(message.body["item"]) or await _rebuilt(tx, message.execution_id, child)
         if item is not None and item.child == child.id:
-            ended.append(EndedAttempt(item, _outcome(child), "ended"))
+            ended.append(EndedAttempt(item, _with_usage(_outcome(child), spent.get(child.id)), "ended"))
     journal = Journal(now)
     decisions = await settle(tx, context, journal, executions, ended)
     return journal, [d.delay.delay for d in decisions if d.delay is not None]
+
+
+async def _spent(
+    tx: Connection,
+    context: EngineContext,
+    executions: Mapping[int, ExecutionRow],
+    items: Sequence[ItemRow],
+    children: Sequence[int],
+) -> dict[int, Amount]:
+    """Returns what the trees of children have spent, if a budget of their parents needs to know."""
+    plans = await context.plans.load(tx, {item.plan_id for item in items})
+    limited = any(
+        item.plan_id in plans and plans[item.plan_id].steps[item.step].budget is not None for item in items
+    )
+    if not limited and not any(row.budgeted for row in executions.values()):
+        return {}
+    return await spent_by_trees(tx, children)
+
+
+def _with_usage(outcome: Outcome, spent: Amount | None) -> Outcome:
+    """Adds what the tree of a child has spent. It has been charged to the trees around it already."""
+    return outcome if spent is None else replace(outcome, usage=Usage(*spent))
 
 
 async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:

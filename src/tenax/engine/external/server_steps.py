@@ -23,6 +23,8 @@ from tenax.engine.notifier import whenever
 from tenax.engine.slices import TimeSlice
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.decision import read_ledger
+from tenax.model.definition.workflow import Budget
 from tenax.model.durations import parse_duration
 from tenax.model.events.data import StartedData
 from tenax.model.events.parts import RetryCount, WaitingRecord
@@ -34,6 +36,7 @@ from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.outcome_events import EndedAttempt, item_event
 from tenax.policy.plan import Plan
+from tenax.policy.retry.budgets import PLACES
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -269,6 +272,8 @@ class _Batch:
             key=f"{OWN_KEYS}child:{row.id}:{item.step}:{'' if item.item_no is None else item.item_no}:{item.attempt}",
             base_dir=_folder(row.base_dir, child.folder),
             parent=parent,
+            tree=row.id if row.budgeted else None,
+            budget=_budget_left(self.plans[item.plan_id].steps[item.step].step.budget, item.ledger),
         )
         child_id = await insert_child(self.tx, self.context, self.journal.now, start)
         self.children = True
@@ -300,6 +305,15 @@ class _Batch:
         started = StartedData(worker=None, retry=retry, vary=vary, waiting=waiting, child=child)
         event = item_event(ActionStarted, item, started, attempt=item.attempt)
         self.journal.log(item.execution_id, event)
+
+
+def _budget_left(budget: Budget | None, ledger: str | None) -> Budget | None:
+    """Returns what earlier children of a step have left of its budget."""
+    if budget is None:
+        return None
+    used = read_ledger(ledger, 0.0)
+    cost = None if budget.cost_usd is None else max(round(budget.cost_usd - used.cost, PLACES), 0.0)
+    return Budget(cost, None if budget.tokens is None else max(budget.tokens - used.tokens, 0))
 
 
 def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:

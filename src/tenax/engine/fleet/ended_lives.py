@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.budget_book import with_told_usage
 from tenax.engine.graph.settle import settle
 from tenax.engine.isolate_failures import Found
 from tenax.engine.notifier import announce
@@ -49,7 +50,8 @@ async def _lose(context: EngineContext, ended: EndedLife, found: Sequence[Found]
         locked = await due_items.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
         items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
         journal = Journal(now)
-        decisions = await settle(tx, context, journal, executions, [_died(item) for item in items])
+        died = await with_told_usage(tx, [_died(item) for item in items])
+        decisions = await settle(tx, context, journal, executions, died)
     announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)
 

@@ -32,6 +32,7 @@ from tenax.store.fleet import worker_health, workers
 from tenax.store.fleet.worker_health import WorkerRow
 from tenax.store.fleet.workers import BeatAnswer, LockedWorker
 from tenax.store.tables import live_items
+from tenax.store.tables.budgets import note_usage
 
 LEASES_SHOWN = 100  # leases in the view of a worker
 EVENTS_SHOWN = 20  # events in the view of a worker
@@ -79,8 +80,12 @@ async def heartbeat(context: EngineContext, beat: Heartbeat) -> HeartbeatAnswer:
     async with context.transaction() as tx:
         extended = await live_items.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_worker(tx, beat)
+        if beat.usage:
+            await note_usage(tx, beat.usage)
         if beat.leaving:
             await workers.end_worker(tx, beat.worker, beat.life)
+    if beat.usage:
+        context.notifier.announce(server_steps=True)
     return _answer(beat, extended, heard)
 
 
@@ -114,6 +119,10 @@ async def _beat_together(
     async with context.transaction() as tx:
         extended = await live_items.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_workers(tx, list(beats.values()))
+        if told := [one for beat in beats.values() for one in beat.usage]:
+            await note_usage(tx, told)
+    if told:
+        context.notifier.announce(server_steps=True)
     return {
         n: _answer(beat, extended, heard[beat.worker]) for n, beat in beats.items() if beat.worker in heard
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
 from tenax.engine.graph.template_scope import load_missing_inputs, load_results, scope_of
 from tenax.engine.slices import TimeSlice
@@ -88,6 +89,8 @@ async def cancel_items(
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
     found = await live_items.lock_open_items(tx, executions, running_too=running_too, steps=steps)
     ended = [item for item in found if item.id not in going]
+    if any(is_in_tree(item.ledger) for item in ended):
+        await charge_unreported(tx, journal, ended, "cancelled")
     time_slice = TimeSlice()
     for item in ended:
         if time_slice.is_over:

@@ -13,13 +13,14 @@ import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
+from tenax.engine.graph.budget_book import BudgetBook, is_in_tree
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
 from tenax.engine.slices import TimeSlice
 from tenax.model.decision import Decision
 from tenax.policy.outcome_events import EndedAttempt
-from tenax.policy.plan import Plan
+from tenax.policy.plan import Plan, action_of
 from tenax.policy.transition import Transition, transition
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -42,7 +43,9 @@ async def settle(
     plans = await context.plans.load(tx, {attempt.item.plan_id for attempt in ended})
     keys = {fan_out_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
     fan_outs = await load_fan_outs(tx, sorted(keys)) if keys else {}
-    settling = _Settling(context, journal, executions, plans, fan_outs)
+    in_trees = [one.item for one in ended if is_in_tree(one.item.ledger) and not one.budgets]
+    book = await BudgetBook.open(tx, in_trees) if in_trees else None
+    settling = _Settling(context, journal, executions, plans, fan_outs, book)
     decisions: list[Decision] = []
     time_slice = TimeSlice()
     for attempt in ended:
@@ -52,6 +55,9 @@ async def settle(
     if fan_outs:
         await close_fan_outs(tx, journal, settling.update, fan_outs.values())
     await advance_executions(tx, journal, [update for update in settling.updates.values() if update.ended])
+    if book is not None:
+        book.forget(journal.ended_items)
+        await book.write(tx, journal.now)
     await write(tx, context, journal)
     return decisions
 
@@ -65,6 +71,8 @@ class _Settling:
     executions: Mapping[int, ExecutionRow]
     plans: Mapping[int, Plan]
     fan_outs: Mapping[StepKey, FanOutRow]
+    book: BudgetBook | None = None
+    """The budgets of the trees that items belong to. None if there are none, as almost always."""
     updates: dict[int, ExecutionUpdate] = field(default_factory=dict)
 
     def update(self, execution_id: int) -> ExecutionUpdate:
@@ -77,6 +85,9 @@ class _Settling:
         item = ended.item
         row = self.executions[item.execution_id]
         fan_out = None if item.compensates else self.fan_outs.get(fan_out_key(item))
+        charged = self.book is not None and not ended.budgets and is_in_tree(item.ledger)
+        if self.book is not None and charged:
+            ended.budgets = self.book.trees(item)
         made = transition(
             self.plans[item.plan_id],
             ended,
@@ -91,13 +102,17 @@ class _Settling:
         if ended.lost is not None and ended.lost.silent_since is not None and made.run is not None:
             self.journal.losses.append(ended.lost)
         self._take(made, fan_out)
+        if self.book is not None and charged:
+            plan = self.plans[item.plan_id]
+            action = action_of(plan, item.step, compensates=item.compensates, policy=item.policy)
+            self.book.settle(self.journal, item, action, made.decision)
         return made.decision
 
     def _take(self, made: Transition, fan_out: FanOutRow | None) -> None:
         """Adds a transition to what the batch writes."""
         item, journal = made.item, self.journal
         journal.add(made)
-        if made.decision.verdict == "hold":
+        if made.decision.verdict == "hold" and not made.unpaid:
             _log.warning("a work item is held", execution_id=item.execution_id, step=item.step, item=item.item_no,
                          rule=made.decision.rule, reason=made.decision.reason)  # fmt: skip
         if made.ended_step is not None:

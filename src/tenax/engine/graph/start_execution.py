@@ -15,18 +15,20 @@ from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.paused_workflows import pause_new
 from tenax.engine.graph.start_steps import start_steps
+from tenax.model.definition.workflow import Budget
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
 from tenax.model.events.parts import ParentRecord, RetryCount
 from tenax.model.events.types import ActionStarted, ExecutionStarted, OperatorAction
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest
-from tenax.policy.expressions.meter import Budget
+from tenax.policy.expressions.meter import Budget as Metered
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.dispatch.claims import new_tokens
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, NewExecution, NewLease, ParentItem
+from tenax.store.tables.budgets import NewBudget, insert_budgets
 from tenax.store.tables.executions import prepare_submit
 from tenax.store.tables.new_executions import InsertedExecution, insert_executions
 
@@ -49,6 +51,23 @@ class Start:
     """The person who asked for it and the reason, if a person did."""
     parent: ParentItem | None = None
     """The step that starts it as a child."""
+    tree: int | None = None
+    """Its parent, if that belongs to a tree with a budget."""
+    budget: Budget | None = None
+    """What the budget of the step that starts it has left."""
+
+    @property
+    def limits(self) -> Budget | None:
+        """The limits of its tree. Each is the smaller of its own and that of the step that starts it."""
+        own, given = self.plan.workflow.budget, self.budget
+        if own is None or given is None:
+            return own or given
+        cost = min((one.cost_usd for one in (own, given) if one.cost_usd is not None), default=None)
+        return Budget(cost, min((one.tokens for one in (own, given) if one.tokens is not None), default=None))
+
+    @property
+    def budgeted(self) -> bool:
+        return self.tree is not None or self.limits is not None
 
 
 async def insert_child(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
@@ -77,7 +96,7 @@ async def insert(
         row = ExecutionRow(
             number, start.plan_id, "running", len(start.plan.steps), start.base_dir, start.retry_of,
             start.original_execution, now, None, parent.execution_id if parent is not None else None,
-            lane=parent.lane if parent is not None else 0, input=start.input,
+            lane=parent.lane if parent is not None else 0, budgeted=start.budgeted, input=start.input,
         )  # fmt: skip
         await _begin(tx, journal, row, start, context.rendering)
         ended = journal.executions.get(number)
@@ -86,6 +105,8 @@ async def insert(
         _lease_at_once(journal, request)
     inputs = [encode(start.input) if start.input else None for _, start in new]
     inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
+    if any(start.budgeted for _, start in new):
+        await _insert_budgets(tx, [(number, start) for number, start in new if number in inserted])
     context.input_cache.note({one.id: one.input for one in inserted.values()})
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
     if context.workflow_pauses:
@@ -94,6 +115,18 @@ async def insert(
     if failing:  # nothing has run, so nothing is undone, but these executions must end
         await write(tx, context, Journal(now, failing=failing))
     return inserted
+
+
+async def _insert_budgets(tx: Connection, new: Sequence[tuple[int, Start]]) -> None:
+    rows = []
+    for number, start in new:
+        if start.budgeted:
+            limits = start.limits or Budget()
+            rows.append(
+                NewBudget(number, start.tree, start.plan.workflow.name, limits.cost_usd, limits.tokens)
+            )
+    if rows:
+        await insert_budgets(tx, rows)
 
 
 def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
@@ -108,6 +141,7 @@ def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
         original_execution=start.original_execution,
         deadline=start.plan.workflow.deadline,
         parent=start.parent,
+        budgeted=start.budgeted,
     )
 
 
@@ -135,7 +169,7 @@ def _started(start: Start) -> ExecutionStartedData:
     )  # fmt: skip
 
 
-async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
+async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Metered) -> None:
     """Logs the first events and queues the first items: those of the steps that wait for nothing."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))

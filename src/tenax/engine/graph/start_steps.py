@@ -22,7 +22,7 @@ from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import as_text, truth_value
 from tenax.policy.plan import PlannedAction, PlannedStep, action_limit_name
-from tenax.policy.queued_action import SERVER_QUEUE
+from tenax.policy.queued_action import BUDGET_QUEUE, SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemLimits, NewFanOut, NewItem
@@ -94,7 +94,7 @@ async def queued_item(
     tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
 ) -> NewItem:
     """Returns the item of a step without `for_each`, with its lane and its limits."""
-    item = new_item(update.row, planned)
+    item = _admitted_later(new_item(update.row, planned), update.row)
     if item.queue != SERVER_QUEUE:
         item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > TURN_TAKING_STEPS else 0)
     if planned.step.concurrency is not None:
@@ -167,6 +167,13 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
     return NewItem(row.id, row.plan_id, *action.queued, paused=paused, base_dir=row.base_dir)
 
 
+def _admitted_later(item: NewItem, row: ExecutionRow) -> NewItem:
+    """Lets an item of a tree with a budget wait until the budget can pay its first attempt."""
+    if row.budgeted and item.queue != SERVER_QUEUE:
+        item.queue = BUDGET_QUEUE
+    return item
+
+
 async def _start_fan_out(
     tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
 ) -> StepRow | None:
@@ -192,7 +199,7 @@ async def _start_fan_out(
 
 def fan_out_item(update: ExecutionUpdate, planned: PlannedStep, total: int) -> NewItem:
     """Returns an item of a fan-out, without its element and its key."""
-    item = new_item(update.row, planned)
+    item = _admitted_later(new_item(update.row, planned), update.row)
     if item.queue != SERVER_QUEUE and total > TURN_TAKING_ITEMS:
         item.lane = update.row.lane or update.row.id
     elif item.queue != SERVER_QUEUE:

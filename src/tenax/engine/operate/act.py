@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.advance import advance_executions
+from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, render_results
 from tenax.engine.graph.execution_update import ExecutionUpdate
@@ -41,7 +42,7 @@ from tenax.model.events.types import OperatorAction
 from tenax.model.json_text import decode
 from tenax.model.policy import Policy
 from tenax.model.views import ActionAnswer, ExecutionStatus
-from tenax.policy.operator_actions import EXECUTION_ACTIONS, ItemAction
+from tenax.policy.operator_actions import ENDS_ITEM, EXECUTION_ACTIONS, ItemAction
 from tenax.policy.operator_transition import Instruction, OperatorTransition, operate
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
@@ -236,6 +237,8 @@ class _ItemActions:
 
     async def _operate(self, items: Sequence[OperatedItem]) -> None:
         """Passes the items through the transition, and takes in what follows."""
+        if self.asked.action in ENDS_ITEM and any(is_in_tree(item.ledger) for item in items):
+            await charge_unreported(self.tx, self.journal, items, "operator")
         keys = {fan_out_key(item) for item in items if item.item_no is not None and not item.compensates}
         self.fan_outs = await load_fan_outs(self.tx, sorted(keys)) if keys else {}
         instruction = Instruction(

@@ -43,7 +43,7 @@ def check_retry(policy: Policy, item: OperatedItem) -> None:
 
 def check_policy(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Reads the fields of a policy that change. Raises InvalidDefinition for a field that is wrong."""
-    patch, wrong = parse_retry(dict(changes), (), later=True)
+    patch, wrong = parse_retry(dict(changes), ())
     if "vary" in changes:
         wrong = [
             *wrong,

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.budget_book import with_told_usage
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import cancel_waiting, fail_execution
 from tenax.engine.graph.settle import settle
@@ -72,6 +73,7 @@ async def _reap_batch(context: EngineContext, found: Sequence[tuple[int, int]]) 
         served = await find_served_items(tx, waited, context.settings.lease) if waited else set()
         plans = await context.plans.load(tx, {item.plan_id for item in items})
         ended = [_expired(context, plans[item.plan_id], item, is_served=item.id in served) for item in items]
+        ended = await with_told_usage(tx, ended)
         decisions = await settle(tx, context, journal, executions, ended)
     announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)

@@ -52,15 +52,15 @@ class HeldItemReleases:
             held = [item for item in items if item.state == "held"]
             journal = Journal(now)
             events = {id_: await get_events(tx, id_) for id_ in {item.execution_id for item in held}}
-            released = [_released(item, events[item.execution_id], journal) for item in held]
+            why = "poison_after would not hold it any more"
+            released = [released_attempt(item, events[item.execution_id], journal, why) for item in held]
             decisions = await settle(tx, context, journal, executions, released)
         announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
         return len(held)
 
 
-def _released(item: ItemRow, events: Sequence[Event], journal: Journal) -> EndedAttempt:
+def released_attempt(item: ItemRow, events: Sequence[Event], journal: Journal, reason: str) -> EndedAttempt:
     """Logs the release. Returns the failure that the item was held for: no attempt has ended since."""
-    reason = "poison_after would not hold it any more"
     data: dict[str, Any] = {"actor": SERVER_ACTOR, "reason": reason}
     if item.compensates:
         data["compensation"] = True

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import UNSET
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.fan_out import fan_out_key
 from tenax.engine.graph.settle import settle
 from tenax.engine.notifier import announce
@@ -46,6 +47,8 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
         fan_outs = await load_fan_outs(tx, sorted(keys)) if keys else {}
         by_item = {r.item_id: r for r in releases}
         unknown: list[EndedAttempt] = []
+        handed_back: list[ItemRow] = []
+        over: list[ItemRow] = []
         for item in items:
             back = by_item[item.id]
             refused = (
@@ -57,14 +60,19 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
                 unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
             elif _is_open(executions[item.execution_id], fan_outs.get(fan_out_key(item)), item):
                 _let_go(journal, item)
+                handed_back.append(item)
                 step = plans[item.plan_id].action(item.step, compensates=item.compensates).step
                 _hand_back(journal, item, step, back, refused or tuple(item.refused_by or ()))
             else:
                 _let_go(journal, item)
+                over.append(item)
                 journal.ended_items.append(item.id)
                 journal.log(item.execution_id, event(ItemCancelled, item.step, item=item.item_no))
             if executions[item.execution_id].failing:
                 journal.failing[item.execution_id] = executions[item.execution_id]
+        if any(is_in_tree(item.ledger) for item in items):
+            await charge_unreported(tx, journal, handed_back, "handed_back", ended=False)
+            await charge_unreported(tx, journal, over, "handed_back")
         decisions = await settle(tx, context, journal, executions, unknown)
     for worker in {item.worker for item in items if item.worker is not None}:
         context.notifier.listeners.handed_back(worker, [item.id for item in items if item.worker == worker])

@@ -10,6 +10,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
+from tenax.engine.graph.budget_book import is_in_tree
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
 from tenax.engine.notifier import WorkerEffects, announce
@@ -221,6 +222,7 @@ def _is_alone(plan: Plan, item: LeasedItem, report: Report) -> bool:
         and _is_of(item, report)
         and plan.steps[item.step].step.concurrency is None
         and report.outcome.status != "accepted"
+        and not is_in_tree(item.ledger)
         and (report.outcome.status != "succeeded" or item.step in plan.fixed_successors)
     )
 

@@ -105,7 +105,7 @@ async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Star
         await _hand_over(reserved, leased[0])
     context.notifier.announce(
         ready=not leased,
-        server_steps=any(start.plan.has_server_steps for start in starts),
+        server_steps=any(start.plan.has_server_steps or start.budgeted for start in starts),
         due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
     )
     return answers

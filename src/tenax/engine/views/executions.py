@@ -20,14 +20,27 @@ from tenax.engine.views.why_blocked import (
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
-from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step, left_out
+from tenax.model.execution_views import (
+    BudgetLimits,
+    Child,
+    Event,
+    Execution,
+    News,
+    Parent,
+    StandIn,
+    Step,
+    TreeBudget,
+    left_out,
+)
 from tenax.model.source.findings import suggest
 from tenax.model.state.execution import ExecutionState, apply, fold
 from tenax.model.state.fan_out import fan_out_status
 from tenax.model.views import ItemInfo, Tree
 from tenax.policy.plan import Plan, PlannedStep
+from tenax.policy.retry.budgets import PLACES
 from tenax.store.connect import Connection
 from tenax.store.tables import executions
+from tenax.store.tables.budgets import get_budgets
 from tenax.store.tables.executions import RelatedExecution, StoredExecution
 from tenax.store.tables.fan_outs import FanOutItems, count_items, list_items
 from tenax.store.tables.log import find_log_position, get_events_page, get_new_events, get_step_level_events
@@ -53,6 +66,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         waiting_at = await steps_waiting_at(tx, context.settings, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, folded.holds.values()) if row.open else {}
+        budgets = await get_budgets(tx, execution_id) if row.budgeted else []
     steps: dict[str, Step] = {}
     family = _by_step(children)
     time_slice = TimeSlice()
@@ -90,6 +104,9 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         parent=_parent(row),
         compensation=executions.compensation_shown(row.compensation),
         created_at=timestamp(row.created_at),
+        budgets=[
+            _tree_budget(one) for one in budgets if one["cost_usd"] is not None or one["tokens"] is not None
+        ],
         deadline_at=timestamp(row.deadline_at),
         finished_at=timestamp(row.finished_at),
         now=timestamp(row.now),
@@ -145,7 +162,7 @@ class _Folded:
                 room.fit(event)
             apply(self.state, event)
             self.last_seq = event.seq
-            if event.type in DECIDES_HOLDS:
+            if event.type in DECIDES_HOLDS and "decision" in event.data:
                 self.holds[event.step] = event
 
 
@@ -173,8 +190,32 @@ def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
         "type": step.type,
         "needs": list(step.needs),
         "goal": step.name in plan.goals,
+        "budget": None
+        if step.budget is None
+        else BudgetLimits(cost_usd=step.budget.cost_usd, tokens=step.budget.tokens),
         "stand_in": None if stand_in is None else StandIn(action=stand_in.action, step=stand_in.step),
     }
+
+
+def _tree_budget(row: Mapping[str, Any]) -> TreeBudget:
+    left_usd, left_tokens = None, None
+    if row["cost_usd"] is not None:
+        left_usd = max(round(row["cost_usd"] - row["spent_usd"] - row["reserved_usd"], PLACES), 0.0)
+    if row["tokens"] is not None:
+        left_tokens = max(row["tokens"] - row["spent_tokens"] - row["reserved_tokens"], 0)
+    return TreeBudget(
+        cost_usd=row["cost_usd"],
+        tokens=row["tokens"],
+        tree=row["execution_id"],
+        spent_usd=row["spent_usd"],
+        spent_tokens=row["spent_tokens"],
+        reserved_usd=row["reserved_usd"],
+        reserved_tokens=row["reserved_tokens"],
+        left_usd=left_usd,
+        left_tokens=left_tokens,
+        in_flight=row["in_flight"],
+        exceeded_at=timestamp(row["exceeded_at"]),
+    )
 
 
 def _child(row: RelatedExecution) -> Child:

@@ -14,7 +14,7 @@ from tenax.engine.slices import TimeSlice
 from tenax.errors import UsageError
 from tenax.model import views
 from tenax.policy.laws import ExecutionCheck, LawViolation, VerifyTally
-from tenax.policy.laws.facts import ExecutionFacts, Rows
+from tenax.policy.laws.facts import BudgetFacts, ExecutionFacts, Rows
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
 from tenax.store.connect import Connection
 from tenax.store.tables import history as store
@@ -74,7 +74,7 @@ async def _check_all(
     if not found:
         return 0
     plans = await context.plans.load(tx, {row.plan_id for row in found})
-    streams = _Streams(tx, [row.id for row in found])
+    streams = _Streams(tx, [row.id for row in found], await store.load_budgets(tx, [row.id for row in found]))
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PAGE_SECONDS
     for number, row in enumerate(found, 1):
@@ -94,7 +94,8 @@ async def _check_all(
 class _Streams:
     """Streams of the events and rows of the executions of a page, side by side."""
 
-    def __init__(self, tx: Connection, executions: list[int]) -> None:
+    def __init__(self, tx: Connection, executions: list[int], budgets: dict[int, BudgetFacts]) -> None:
+        self._budgets = budgets
         self._log = store.stream_log(tx, executions)
         self._steps = store.stream_steps(tx, executions)
         self._items = store.stream_items(tx, executions)
@@ -117,6 +118,7 @@ class _Streams:
                 await self._items.take_all(row.id),
                 {found.step: found for found in await self._fan_outs.take_all(row.id)},
                 await self._letters.take_all(row.id),
+                self._budgets.get(row.id),
             )
         )
 

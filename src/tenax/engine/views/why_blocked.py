@@ -19,7 +19,7 @@ from tenax.store.fleet import queues, worker_health
 from tenax.store.fleet.worker_health import WorkerRow
 
 NOTHING = Standing()
-DECIDES_HOLDS = ("retry_held", "compensation_retry")
+DECIDES_HOLDS = ("retry_held", "item_held", "compensation_retry")
 """The events whose decision may be to hold an item."""
 
 
@@ -127,7 +127,7 @@ def _read_limit(limit: str) -> tuple[str, str]:
 
 async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
     """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
-    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
+    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS and "decision" in e.data}
     found: dict[str, HeldWork] = {}
     for step, held in (await queues.find_held_work(tx, execution_id)).items():
         decision = last.get(step, {})

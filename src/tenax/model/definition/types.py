@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-StepType = Literal["python", "http", "process", "action", "sleep", "wait", "workflow"]
+StepType = Literal["python", "http", "process", "agent", "action", "sleep", "wait", "workflow"]
 STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
 SERVER_TYPES: tuple[StepType, ...] = ("sleep", "wait", "workflow")
 """The types of steps that the server itself carries out. No worker leases them, and they take no slot."""

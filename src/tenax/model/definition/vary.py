@@ -11,6 +11,7 @@ FIXED_KEYS: Mapping[str, str] = {
     "async": "whether a step is async does not change between its attempts",
     "workflow": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
     "file": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
+    "tier": "the tier gives defaults for the whole policy; vary the `model` or the `command`",
 }
 """Keys of steps that cannot vary, and why."""
 

@@ -57,6 +57,14 @@ class Concurrency:
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits what the attempts of an item, or of an execution with all its descendants, may use together."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OnFailure:
     """Says what replaces a step that failed for good: another step, a value, or nothing."""
 
@@ -98,6 +106,8 @@ class Step:
     concurrency: Concurrency | None = None
     timeout_inherited: bool = False
     """True if the `timeout` is a default of the workflow, to which the timeout of an action of a pack is preferred."""
+    budget: Budget | None = None
+    """The budget of each item. Of a step that starts a child: that of the child's tree, over all attempts."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the step as a dict. Keys that the first version of the language did not have are left out at their default."""
@@ -129,13 +139,20 @@ _LATER = (
     "compensate",
     "concurrency",
     "timeout_inherited",
+    "budget",
 )
-_NESTED = {"tolerate": Tolerance, "until": Until, "on_failure": OnFailure, "concurrency": Concurrency}
+_NESTED = {
+    "tolerate": Tolerance,
+    "until": Until,
+    "on_failure": OnFailure,
+    "concurrency": Concurrency,
+    "budget": Budget,
+}
 _STEP_DEFAULTS = {f.name: f.default for f in fields(Step) if f.name in _LATER}
 
 
 def _plain(value: Any) -> Any:
-    return asdict(value) if isinstance(value, Tolerance | Until | OnFailure | Concurrency) else value
+    return asdict(value) if isinstance(value, Tolerance | Until | OnFailure | Concurrency | Budget) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +178,8 @@ class Workflow:
     """The policy of `defaults.retry`. The other defaults are merged into the steps."""
     deadline: float | None = None
     outputs: Mapping[str, Any] | None = None
+    budget: Budget | None = None
+    """The budget of the execution and all its descendants together."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the canonical form, which is stored and hashed, and which `from_dict` reads."""
@@ -174,7 +193,7 @@ class Workflow:
             }
             for name, i in self.inputs.items()
         }
-        return {
+        body = {
             "name": self.name,
             "version": self.version,
             "description": self.description,
@@ -184,9 +203,13 @@ class Workflow:
             "outputs": self.outputs,
             "steps": steps,
         }
+        if self.budget is not None:
+            body["budget"] = asdict(self.budget)
+        return body
 
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Workflow:
         steps = tuple(Step.from_dict(step) for step in body["steps"])
         inputs = {name: Input(**i) for name, i in body["inputs"].items()}
-        return cls(**{**body, "steps": steps, "inputs": inputs})
+        budget = Budget(**body["budget"]) if "budget" in body else None
+        return cls(**{**body, "steps": steps, "inputs": inputs, "budget": budget})

@@ -9,9 +9,9 @@ from typing import Any, overload
 import msgspec
 
 from tenax.model.events.parts import EventData
-from tenax.model.events.types import ATTEMPT_ENDS, DATA_FIELDS, RESERVED, TYPES, Event
+from tenax.model.events.types import ATTEMPT_ENDS, DATA_FIELDS, TYPES, Event
 
-__all__ = ["ATTEMPT_ENDS", "EVENT_TYPES", "NAMES", "RESERVED", "check_event", "event", "timestamp"]
+__all__ = ["ATTEMPT_ENDS", "EVENT_TYPES", "NAMES", "check_event", "event", "timestamp"]
 
 EVENT_TYPES: tuple[str, ...] = tuple(TYPES)
 NAMES: dict[type[Event], str] = {kind: name for name, kind in TYPES.items()}
@@ -48,8 +48,6 @@ def check_event(body: Mapping[str, Any], *, newer: bool = False) -> str | None:
     kind = TYPES.get(body.get("type", ""))
     if kind is None:
         return f"there is no event type {body.get('type')!r}"
-    if not kind.when:
-        return f"the event type {NAMES[kind]} is reserved"
     if newer and body.get("data"):
         known = DATA_FIELDS[NAMES[kind]]
         body = {**body, "data": {name: value for name, value in body["data"].items() if name in known}}

@@ -21,7 +21,7 @@ class Event(Value, omit_defaults=True, forbid_unknown_fields=True, tag_field="ty
     """Is an event as the log stores it. A type without data has no field `data`."""
 
     when: ClassVar[str] = ""
-    """The description in the docs. If it is empty, the name is reserved and this version never writes the event."""
+    """The description in the docs."""
     ends_attempt: ClassVar[bool] = False
 
 
@@ -200,11 +200,13 @@ class QueueExpired(AttemptEvent, tag="queue_expired"):
 
 
 class RetryHeld(AttemptEvent, tag="retry_held"):
-    when = "the retry is held, because the item is [poison](fleet.md#poison)"
+    when = "the retry is held, because the item is [poison](fleet.md#poison), or until a [budget](agents.md#budgets) can pay it"
     data: of.RetryData
 
 
-class RetryReleased(AttemptEvent, tag="retry_released"):
+class RetryReleased(ItemEvent, tag="retry_released"):
+    attempt: int | UnsetType = UNSET
+    """Unset if the item waits for its first attempt."""
     when = (
         "an operator ended the hold, or the server did (`tenax:server`). "
         "After the server's release the retry is decided again, and `step_retry` follows"
@@ -238,8 +240,13 @@ class ItemCancelled(ItemEvent, tag="item_cancelled"):
     data: of.ItemCancelledData | UnsetType = UNSET
 
 
-class ItemHeld(StepEvent, tag="item_held"):
-    when = "recovery found a held work item missing and put it back, still held"
+class ItemHeld(ItemEvent, tag="item_held"):
+    when = (
+        "the first attempt of an item waits until a [budget](agents.md#budgets) can pay it, or recovery found a held "
+        "work item missing and put it back, still held"
+    )
+    attempt: int | UnsetType = UNSET
+    data: of.HeldData | UnsetType = UNSET
 
 
 class LateResult(Event, tag="late_result"):
@@ -297,7 +304,22 @@ class CompensationCancelled(ItemEvent, tag="compensation_cancelled"):
 
 
 class BudgetExceeded(Event, tag="budget_exceeded"):
-    pass
+    when = (
+        "attempts have used more than a [budget](agents.md#budgets) has: that of an item, whose attempt may have "
+        "succeeded all the same, or that of a tree, which is then ended if it is not done"
+    )
+    step: str | UnsetType = UNSET
+    item: Number = UNSET
+    attempt: int | UnsetType = UNSET
+    data: of.BudgetExceededData
+
+
+class AttemptCharged(AttemptEvent, tag="attempt_charged"):
+    when = (
+        "an attempt ended without a report, because it was cancelled, handed back, or its item was ended by an "
+        "operator. This is what a budget is charged for it"
+    )
+    data: of.ChargedData
 
 
 # -- operators and workers
@@ -341,7 +363,6 @@ TYPES: dict[str, type[Event]] = {
     if isinstance(kind, type) and issubclass(kind, Event) and not kind.__subclasses__()
 }
 """All types by their name, in the order of the docs."""
-RESERVED = frozenset(name for name, kind in TYPES.items() if not kind.when)
 ATTEMPT_ENDS = frozenset(name for name, kind in TYPES.items() if kind.ends_attempt)
 
 

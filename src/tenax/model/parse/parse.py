@@ -16,7 +16,7 @@ from tenax.model.inputs.inputs import DefinitionLimits, check_input, read_inputs
 from tenax.model.parse.drafts import StepDefaults, StepDraft
 from tenax.model.parse.links import link_steps
 from tenax.model.parse.shape import read_mapping
-from tenax.model.parse.steps import read_defaults, read_step
+from tenax.model.parse.steps import read_budget, read_defaults, read_step
 from tenax.model.parse.workflow_file import WorkflowFile
 from tenax.model.source.findings import Findings, Path
 from tenax.model.source.yaml_source import read_source
@@ -80,6 +80,7 @@ def draft_workflow(
         retry=defaults.retry,
         deadline=top.deadline,
         outputs=top.outputs,
+        budget=read_budget(top.budget),
     )
     return Draft(workflow, findings, tuple(draft.path for draft in drafts), linked=len(findings) == before)
 

@@ -28,16 +28,12 @@ from tenax.model.parse.shape import (
     read_shape,
 )
 from tenax.model.policy import Backoff, Patch, Policy
-from tenax.model.source.findings import NOT_YET, Path, format_path, found_in_words, nearest, suggest_or_list
+from tenax.model.source.findings import Path, format_path, found_in_words, nearest, suggest_or_list
 
 __all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "parse_retry", "retry_of_settings"]
 
 RetryFinding = tuple[Path, str]
 
-LATER_RETRY_FIELDS: Mapping[str, str] = {
-    "attempt_cost": "it is charged against a budget, and a step cannot have one yet"
-}
-"""Fields of a policy that have no effect in a workflow yet, and the reason. Stored policies may have them."""
 _ORDER = ("on", "when", "retry", *(field.name for field in fields(Policy)))
 _BACKOFFS: tuple[str, ...] = get_args(Backoff)
 _REASON = (
@@ -237,7 +233,7 @@ class DelayFields(Shape):
 
     @classmethod
     def unknown_key_message(cls, key: str) -> str:
-        known = [name for name in _ORDER if name in cls.model_fields and name not in LATER_RETRY_FIELDS]
+        known = [name for name in _ORDER if name in cls.model_fields]
         return f"unknown key {key!r}{suggest_or_list(str(key), known)}"
 
 
@@ -311,24 +307,13 @@ class RetryFields(DelayFields):
         "other values for the step's own keys in later attempts. See [vary](#vary)",
         _listed("a list of mappings, one for each attempt"),
     )
-
-    @classmethod
-    def unknown_key_message(cls, key: str) -> str:
-        if key in LATER_RETRY_FIELDS:
-            return f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}"
-        return super().unknown_key_message(key)
-
-
-class DecidedFields(RetryFields):
-    """Declares the fields that `tenax decide` accepts. They include fields that have no effect in a workflow yet."""
-
     attempt_cost: Any = declare(
-        "the cost of an attempt that reports no usage, charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused. `tenax decide` accepts it",
+        "what an attempt that reports no cost is charged against a [budget](agents.md#budgets), and what is reserved for an attempt, in USD. By default the highest cost seen",
         _number(0, "attempt_cost cannot be negative"),
     )
 
 
-RETRY_FIELDS = tuple(name for name in _ORDER if name in DecidedFields.model_fields)
+RETRY_FIELDS = tuple(name for name in _ORDER if name in RetryFields.model_fields)
 RULE_FIELDS = tuple(name for name in _ORDER if name in RuleFields.model_fields)
 
 
@@ -352,24 +337,23 @@ RETRY = DeferredReader(lambda value: value, lambda: Retry)
 """The key `retry`, which `parse_retry` reads."""
 
 
-def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
-    """Returns the policy of one level, or None and all mistakes in it. `later` also accepts fields without effect in a workflow."""
+def parse_retry(value: Any, path: Path) -> tuple[Patch | None, list[RetryFinding]]:
+    """Returns the policy of one level, or None and all mistakes in it."""
     try:
         expanded = _expand(value)
     except ValueError as error:
         return None, [(path, str(error))]
     if isinstance(expanded, bool):
         return expanded, []
-    shape = DecidedFields if later else RetryFields
     # pydantic fails on a key that is not valid Unicode. A file has no such key, but JSON may.
     odd = [key for key in expanded if isinstance(key, str) and _SURROGATE.search(key)]
     found, wrong = read_shape(
-        shape, {key: one for key, one in expanded.items() if key not in odd}, lambda _: None
+        RetryFields, {key: one for key, one in expanded.items() if key not in odd}, lambda _: None
     )
     if wrong or odd:
         keyed = isinstance(value, Mapping)
         return None, [
-            *(((*path, key), shape.unknown_key_message(key)) for key in odd),
+            *(((*path, key), RetryFields.unknown_key_message(key)) for key in odd),
             *(((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong),
         ]
     patch = found.given()

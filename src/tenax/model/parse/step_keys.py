@@ -19,6 +19,7 @@ from tenax.model.parse.field_types import (
     TEXT,
     TEXT_MAPPING,
     TEXT_SCHEMA,
+    is_number,
     is_template,
     is_whole,
     refuse_template,
@@ -33,6 +34,7 @@ from tenax.model.parse.shape import (
     Shape,
     ShortForms,
     ValueReader,
+    any_of,
     declare,
     exclusive,
     faults,
@@ -189,6 +191,30 @@ def _expand_on_failure(value: Any) -> Any:
     return value
 
 
+MOST_COST = 1_000_000_000.0
+MOST_TOKENS = 2**53
+_COST: JsonSchema = {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_COST}
+
+
+def _cost(value: Any) -> float:
+    refuse_template(value)
+    if not is_number(value):
+        raise Mismatch("an amount in USD, such as 0.5")
+    if not 0 < value <= MOST_COST:
+        raise ValueError(f"must be more than 0 and at most {MOST_COST:,.0f}, found {value:g}")
+    return float(value)
+
+
+class BudgetKeys(Shape):
+    within = "in `budget`"
+    together: ClassVar[tuple[KeysRule, ...]] = (
+        any_of("cost_usd", "tokens", "a budget needs `cost_usd`, `tokens`, or both"),
+    )
+
+    cost_usd: float | None = declare("the most that may be spent, in USD", ValueReader(_cost, _COST))
+    tokens: int | None = declare("the most tokens that may be used", whole(1, MOST_TOKENS))
+
+
 class NextKeys(Shape):
     step: str = declare("the name of the step", TEXT, needed="write {step: NAME}", stand_in="unread")
 
@@ -305,6 +331,14 @@ class StepKeys(Shape):
     on_failure: OnFailureKeys | None = declare(
         "[what replaces the step](#on_failure) after it has failed for good",
         ShortForms(_expand_on_failure, {"const": "continue"}),
+    )
+
+
+class BudgetedKeys(Shape):
+    """Declares the budget of steps whose attempts may cost something."""
+
+    budget: BudgetKeys | None = declare(
+        "the [budget](agents.md#budgets) of each item of the step over all its attempts, or of the child's tree"
     )
 
 

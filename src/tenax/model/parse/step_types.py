@@ -16,10 +16,6 @@ from tenax.model.parse.field_types import (
     DURATION_SCHEMA,
     NAME_SCHEMA,
     TEMPLATE,
-    TEXT,
-    TEXT_SCHEMA,
-    WRITTEN_SCHEMA,
-    as_written,
     duration,
     flag,
     is_template,
@@ -31,13 +27,12 @@ from tenax.model.parse.field_types import (
     text_mapping,
 )
 from tenax.model.parse.own_keys import OwnKeys
+from tenax.model.parse.program_keys import AgentKeys, ProcessKeys
 from tenax.model.parse.shape import (
     KeysRule,
     Mismatch,
     Shape,
     ValueReader,
-    Written,
-    WrittenValueReader,
     any_of,
     declare,
     exclusive,
@@ -46,7 +41,7 @@ from tenax.model.parse.shape import (
 from tenax.model.source.findings import NOT_YET, nearest, shorten
 from tenax.model.times import parse_time
 
-LATER_TYPES = ("agent", "pod")
+LATER_TYPES = ("pod",)
 
 _TIME = r"^\s*\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\s*$"
 _WEB = r"^([Hh][Tt][Tt][Pp][Ss]?:|(?![A-Za-z][A-Za-z0-9+.-]*:)[\s\S]*\{\{)"
@@ -175,59 +170,6 @@ class HttpKeys(HttpRequest):
     async_: AsyncKeys = declare("the callee [calls back](callbacks.md) with the outcome", alias="async")
 
 
-def _variable_fault(key: str, _value: str) -> str | None:
-    return f"`{shorten(key)}` cannot be the name of an environment variable" if "=" in key else None
-
-
-def _command(value: Any, written: Written) -> str | list[str]:
-    if isinstance(value, str):
-        return text(value)
-    if not isinstance(value, list):
-        raise Mismatch("text or a list of text")
-    if not value:
-        raise ValueError("must not be empty")
-    words = [as_written(word, written(index)) for index, word in enumerate(value)]
-    wrong: list[tuple[int, ValueError]] = [
-        (index, Mismatch("text")) for index, word in enumerate(words) if not isinstance(word, str)
-    ]
-    if isinstance(words[0], str) and not words[0].strip():
-        wrong.insert(0, (0, ValueError("the program to run must not be empty")))
-    if wrong:
-        raise faults(((index,), error, value[index]) for index, error in wrong)
-    return words
-
-
-COMMAND = WrittenValueReader(
-    _command,
-    {
-        "anyOf": [
-            TEXT_SCHEMA,
-            {
-                "type": "array",
-                "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
-                "items": WRITTEN_SCHEMA,
-                "minItems": 1,
-            },
-        ]
-    },
-)
-ENVIRONMENT = text_mapping(_variable_fault, {"pattern": "^[^=]*$"})
-
-
-class ProcessKeys(OwnKeys):
-    command: str | list[str] = declare(
-        "the command: a list is run as it is, a text by `sh -c`",
-        COMMAND,
-        needed="a process step needs what it runs, as text (for sh -c) or as a list",
-        stand_in="unread",
-    )
-    env: dict[str, str] = declare("variables of the environment, by name", ENVIRONMENT, default={})
-    cwd: str | None = declare("the folder in which the command runs", TEXT)
-    params: Any = declare(
-        "any value; the command gets it as JSON on stdin and in `$TENAX_PARAMS_FILE`", ANY, default={}
-    )
-
-
 def _task(value: Any) -> str:
     task = text(value)
     if "{{" in task:
@@ -336,6 +278,7 @@ class ChildKeys(OwnKeys):
 OWN_KEYS: Mapping[StepType, type[OwnKeys]] = {
     "http": HttpKeys,
     "process": ProcessKeys,
+    "agent": AgentKeys,
     "python": PythonKeys,
     "action": ActionKeys,
     "sleep": SleepKeys,

@@ -12,6 +12,7 @@ from tenax.model.definition.workflow import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     DEFAULT_TIMEOUT,
+    Budget,
     Concurrency,
     OnFailure,
     Step,
@@ -21,12 +22,11 @@ from tenax.model.parse.drafts import Reference, StepDefaults, StepDraft
 from tenax.model.parse.overrides import read_override
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.shape import read_mapping
-from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys
+from tenax.model.parse.step_keys import BudgetKeys, ConcurrencyKeys, OnFailureKeys
 from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, unknown_type_message
 from tenax.model.parse.workflow_file import (
     COMPENSATE_TYPES,
     COMPENSATIONS,
-    LATER_STEP_KEYS,
     STEP_KEYS,
     STEPS,
     DefaultsKeys,
@@ -78,6 +78,7 @@ def read_step(value: Any, path: Path, defaults: StepDefaults, findings: Findings
         until=Until(**dict(until)) if (until := getattr(keys, "until", None)) is not None else None,
         on_failure=on_failure,
         concurrency=_read_concurrency(getattr(keys, "concurrency", None)),
+        budget=read_budget(getattr(keys, "budget", None)),
         compensate=_read_compensate(keys, value, (*path, "compensate"), name or "", defaults, findings),
         **action,
     )
@@ -191,7 +192,7 @@ def _refuse_unknown(value: Mapping[str, Any], path: Path, findings: Findings) ->
     later = value.get("type") in LATER_TYPES
     known = () if later else (*STEP_KEYS, *keys_of_types(STEP_TYPES))
     for key in value:
-        if key in LATER_STEP_KEYS if later else key not in known:
+        if not later and key not in known:
             findings.add((*path, key), UntypedStep.unknown_key_message(key))
 
 
@@ -219,6 +220,10 @@ def _read_concurrency(keys: ConcurrencyKeys | None) -> Concurrency | None:
     if keys.key is not None and keys.key_limit is None:
         return Concurrency(action=keys.action, key=keys.key, key_limit=keys.limit)
     return Concurrency(keys.limit, keys.action, keys.key, keys.key_limit)
+
+
+def read_budget(keys: BudgetKeys | None) -> Budget | None:
+    return None if keys is None else Budget(keys.cost_usd, keys.tokens)
 
 
 def _references(value: Mapping[str, Any], key: str, path: Path) -> tuple[Reference, ...]:

@@ -14,22 +14,21 @@ from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
 from tenax.model.parse.own_keys import OwnKeys
+from tenax.model.parse.program_keys import AgentKeys, ProcessKeys
 from tenax.model.parse.retry_fields import RETRY, RetryFields
 from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
-from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
+from tenax.model.parse.step_keys import PRIORITY, BudgetedKeys, BudgetKeys, PolledKeys, StepKeys, WorkerKeys
 from tenax.model.parse.step_types import (
     SPEC_KEYS,
     ChildKeys,
     HttpKeys,
     HttpRequest,
-    ProcessKeys,
     PythonKeys,
     SleepKeys,
     WaitKeys,
 )
-from tenax.model.source.findings import NOT_YET, shorten, suggest
+from tenax.model.source.findings import shorten, suggest
 
-LATER_STEP_KEYS = ("budget",)
 COMPENSATE_TYPES: tuple[StepType, ...] = tuple(name for name in STEP_TYPES if name not in SERVER_TYPES)
 
 _JSON_TYPE: JsonSchema = {"enum": ["null", "boolean", "object", "array", "number", "string", "integer"]}
@@ -68,6 +67,10 @@ class ProcessCompensation(ProcessKeys, WorkerKeys, CompensationKeys):
     type: Literal["process"] = declare("runs a program", needed="every step has a type")
 
 
+class AgentCompensation(AgentKeys, WorkerKeys, CompensationKeys):
+    type: Literal["agent"] = declare("runs an agent", needed="every step has a type")
+
+
 class PythonCompensation(PythonKeys, WorkerKeys, CompensationKeys):
     type: Literal["python"] = declare("calls a Python function", needed="every step has a type")
 
@@ -77,7 +80,7 @@ class ActionCompensation(ActionKeys, WorkerKeys, CompensationKeys):
 
 
 Compensation = Annotated[
-    HttpCompensation | ProcessCompensation | PythonCompensation | ActionCompensation,
+    HttpCompensation | ProcessCompensation | AgentCompensation | PythonCompensation | ActionCompensation,
     Field(discriminator="type"),
 ]
 
@@ -102,18 +105,16 @@ class TypedStep(StepKeys):
         kind = next(name for name, keys in STEPS.items() if keys is cls)
         refused = refused_keys(kind)
         owners = [other for other, keys in SPEC_KEYS.items() if key in keys]
-        if key in LATER_STEP_KEYS:
-            return f"`{key}` {NOT_YET}"
         if key in refused:
             return f"`{key}` cannot stand in a {kind} step: {refused[key]}"
         if owners:
             return f"`{key}` belongs to {' and '.join(owners)} steps; this one is {kind}"
-        article = "an" if kind in ("http", "action") else "a"
-        hint = suggest(key, (*cls.key_names(), *LATER_STEP_KEYS))
+        article = "an" if kind in ("http", "action", "agent") else "a"
+        hint = suggest(key, cls.key_names())
         return f"unknown key `{shorten(key)}` in {article} {kind} step{hint}"
 
 
-class WorkerStep(CompensatedKeys, PolledKeys, WorkerKeys, TypedStep):
+class WorkerStep(CompensatedKeys, BudgetedKeys, PolledKeys, WorkerKeys, TypedStep):
     """Declares a step that workers carry out."""
 
 
@@ -125,6 +126,11 @@ class HttpStep(HttpKeys, WorkerStep):
 class ProcessStep(ProcessKeys, WorkerStep):
     own = ProcessKeys
     type: Literal["process"] = declare("runs a program", needed="every step has a type")
+
+
+class AgentStep(AgentKeys, WorkerStep):
+    own = AgentKeys
+    type: Literal["agent"] = declare("runs an [agent](agents.md)", needed="every step has a type")
 
 
 class PythonStep(PythonKeys, WorkerStep):
@@ -147,19 +153,20 @@ class WaitStep(WaitKeys, TypedStep):
     type: Literal["wait"] = declare("waits for a signal, or for an approval", needed="every step has a type")
 
 
-class ChildStep(ChildKeys, CompensatedKeys, TypedStep):
+class ChildStep(ChildKeys, CompensatedKeys, BudgetedKeys, TypedStep):
     own = ChildKeys
     type: Literal["workflow"] = declare("runs another workflow", needed="every step has a type")
     timeout: float | None = declare("the longest time of one attempt (none by default)", DURATION)
 
 
 AnyStep = Annotated[
-    PythonStep | HttpStep | ProcessStep | ActionStep | SleepStep | WaitStep | ChildStep,
+    PythonStep | HttpStep | ProcessStep | AgentStep | ActionStep | SleepStep | WaitStep | ChildStep,
     Field(discriminator="type"),
 ]
 STEPS: Mapping[StepType, type[TypedStep]] = {
     "http": HttpStep,
     "process": ProcessStep,
+    "agent": AgentStep,
     "python": PythonStep,
     "action": ActionStep,
     "sleep": SleepStep,
@@ -169,6 +176,7 @@ STEPS: Mapping[StepType, type[TypedStep]] = {
 COMPENSATIONS: Mapping[StepType, type[CompensationKeys]] = {
     "http": HttpCompensation,
     "process": ProcessCompensation,
+    "agent": AgentCompensation,
     "python": PythonCompensation,
     "action": ActionCompensation,
 }
@@ -196,8 +204,6 @@ class UntypedStep(WorkerStep):
 
     @classmethod
     def unknown_key_message(cls, key: str) -> str:
-        if key in LATER_STEP_KEYS:
-            return f"`{key}` {NOT_YET}"
         return (
             f"unknown key `{shorten(key)}` in a step{suggest(key, (*STEP_KEYS, *keys_of_types(STEP_TYPES)))}"
         )
@@ -287,6 +293,9 @@ class WorkflowFile(Shape):
         "values for the steps that do not set them", DeferredReader(mapping, lambda: DefaultsKeys)
     )
     deadline: float | None = declare("of the whole execution: then it fails, class `timeout`", DURATION)
+    budget: BudgetKeys | None = declare(
+        "the [budget](agents.md#budgets) of the execution and all its descendants together"
+    )
     outputs: dict[str, Any] | None = declare(
         "the result; without it the result is {goal step: its result}", MAPPING
     )

@@ -59,15 +59,21 @@ class _Frame:
 class Builder:
     """Builds the nodes from the parser's events."""
 
-    def __init__(self, filename: str | None) -> None:
+    def __init__(self, filename: str | None, before: Builder | None = None) -> None:
+        """`before` built the document before this one. The limits hold for all documents of a text together."""
         self.filename = filename
         self.findings: list[Finding] = []
         self.root: Node | None = None
         self._frames: list[_Frame] = []
         self._anchors: dict[str, Node] = {}
         self._documents = 0
-        self._values = 0
-        self._length = 0
+        self._values = 0 if before is None else before.counted[0]
+        self._length = 0 if before is None else before.counted[1]
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """The values and the bytes so far, those of the documents before included."""
+        return self._values, self._length
 
     def feed(self, event: yaml.Event) -> None:
         match event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -79,19 +80,44 @@ def read_source(text: str | bytes, *, filename: str | None = None) -> YamlSource
     """Reads one document. Raises InvalidDefinition if nothing of it can be checked further."""
     content = _decode(text, filename)
     builder = Builder(filename)
-    try:
-        # The C parser lacks type hints; its events are those of yaml.events.
-        for event in yaml.parse(content, Loader=_Loader):
-            builder.feed(event)
-    except yaml.MarkedYAMLError as error:
-        raise InvalidDefinition([*builder.findings, _syntax_error(error, content, filename)]) from None
-    except yaml.reader.ReaderError as error:
-        raise InvalidDefinition([_unacceptable_character(error, content, filename)]) from None
-    if builder.root is None or (builder.root.value is None and not builder.root.broken):
+    for event in _events(content, filename, builder.findings):
+        builder.feed(event)
+    if _is_empty(builder):
         raise InvalidDefinition(
             [Finding("the file is empty: a workflow has at least `name` and `workflow`", file=filename)]
         )
+    assert builder.root is not None
     return YamlSource(builder.root, builder.findings, filename)
+
+
+def read_documents(text: str | bytes, *, filename: str | None = None) -> list[YamlSource]:
+    """Reads all documents of a text, without the empty ones. Raises InvalidDefinition if the text cannot be read."""
+    content = _decode(text, filename)
+    builders = [Builder(filename)]
+    for event in _events(content, filename, builders[0].findings):
+        if isinstance(event, yaml.DocumentStartEvent):
+            builders.append(Builder(filename, before=builders[-1]))
+        builders[-1].feed(event)
+    return [
+        YamlSource(builder.root, builder.findings, filename)
+        for builder in builders
+        if builder.root is not None and not _is_empty(builder)
+    ]
+
+
+def _is_empty(builder: Builder) -> bool:
+    return builder.root is None or (builder.root.value is None and not builder.root.broken)
+
+
+def _events(content: str, filename: str | None, findings: list[Finding]) -> Iterator[yaml.Event]:
+    """Yields the events of the parser. Its errors become findings after those that were found before."""
+    try:
+        # The C parser lacks type hints; its events are those of yaml.events.
+        yield from yaml.parse(content, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        raise InvalidDefinition([*findings, _syntax_error(error, content, filename)]) from None
+    except yaml.reader.ReaderError as error:
+        raise InvalidDefinition([_unacceptable_character(error, content, filename)]) from None
 
 
 def _decode(text: str | bytes, filename: str | None) -> str:

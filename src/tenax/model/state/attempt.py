@@ -83,11 +83,12 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
             _count(work, event.data)
             _judge(work, event)
         case "retry_released" | "retry_rescheduled":
-            work.status = "retrying"
+            work.status = "retrying" if event.attempt else "queued"
             work.available_at = event.data.get("available_at")
             _reschedule(work, event)
         case "item_held":
             work.status = "held"
+            _keep_ledger(work, event.data)
         case "item_cancelled":
             work.status, work.available_at = "cancelled", None
             _close_attempts(work, event, "cancelled")
@@ -180,7 +181,8 @@ def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
     outcome, failure = _OUTCOMES[kind], data.get("failure")
     if kind == "action_snoozed" and failure:  # a snooze beyond the limit, as version 0.1 recorded it
         outcome = "failed"
-    _change(work, place, ended_at=event.at, outcome=outcome, failure=failure, via=data.get("via"))
+    known = {"via": data.get("via"), "usage": data.get("usage")}
+    _change(work, place, ended_at=event.at, outcome=outcome, failure=failure, **known)
     _count(work, data)
     if kind == "action_completed":
         _succeed(work, place, event)

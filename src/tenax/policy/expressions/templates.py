@@ -33,7 +33,7 @@ ONCE_VARIABLES = frozenset({"input", "steps", "execution_id"})
 SERVER_SPEC_VARIABLES = ONCE_VARIABLES | {"attempt"}
 """Variables of the keys of steps that the server carries out. No worker could fill in a secret there."""
 SPEC_VARIABLES = SERVER_SPEC_VARIABLES | {"secret"}
-"""Variables of the keys of a python, http or process step."""
+"""Variables of the keys of a python, http, process or agent step."""
 FAN_OUT_VARIABLES = frozenset({"item", "index"})
 """Further variables of the keys and the compensation of a step with `for_each`."""
 POLLING_VARIABLES = frozenset({"previous"})
@@ -44,7 +44,7 @@ UNTIL_VARIABLES = frozenset(
 )
 """Variables of the condition of `until`. It is no template, so a missing value in it is None."""
 TEMPLATE_DEPTH = 100  # lists and mappings within each other in a template
-SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
+SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",), "agent": ("command",)}
 """The keys of each type of step that go to the shell if they are texts."""
 
 _RAW = re.compile(r"\|\s*raw\s*\Z")

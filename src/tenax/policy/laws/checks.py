@@ -9,6 +9,7 @@ from tenax.model.decision import DECIDER_VERSION
 from tenax.policy.laws import fold as folding
 from tenax.policy.laws import work as working
 from tenax.policy.laws.attempts import ATTEMPT_LAWS, outcome_decided_at_once, undecided
+from tenax.policy.laws.budgets import UsageFold, budget_row, budget_sums
 from tenax.policy.laws.decisions import DECISION_LAWS, decisions_go_on, miscounted
 from tenax.policy.laws.facts import ItemFacts, ItemResultFacts, LetterFacts, LoggedEvent, Rows
 from tenax.policy.laws.fold import Fold
@@ -35,6 +36,7 @@ class ExecutionCheck:
 
     def __init__(self, execution_id: int, plan: Plan, tally: VerifyTally) -> None:
         self.fold = Fold(execution_id, plan)
+        self.used = UsageFold()
         self._tally = tally
 
     def see(self, event: LoggedEvent) -> None:
@@ -45,6 +47,7 @@ class ExecutionCheck:
         work = self._work_of(event)
         if work is not None:
             self._see(work, event)
+        self.used.see(event)
         folding.fold_event(self.fold, event)
 
     def compare(self, rows: Rows) -> None:
@@ -61,6 +64,9 @@ class ExecutionCheck:
             self._say(fan_out_row, fan_out_row(fold, name, rows.fan_outs.get(name)), step=name)
         self._compare_items(rows)
         self._compare_letters(rows)
+        self._say(budget_row, budget_row(self.used, rows.budget))
+        if rows.budget is not None:
+            self._say(budget_sums, budget_sums(rows.budget))
         self._say(unfinished_execution_goes_on, unfinished_execution_goes_on(rows.execution))
 
     def item_work(self, step: str, item: int, *, undoes: bool) -> WorkFold | None:

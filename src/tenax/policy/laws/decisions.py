@@ -23,10 +23,13 @@ _STATUS: Mapping[str, OutcomeStatus] = {
 _VERDICTS: Mapping[str, tuple[str, ...]] = {
     "step_retry": ("retry",),
     "retry_held": ("hold",),
+    "item_held": ("hold",),
     "step_failed_terminal": ("fail",),
     "item_failed": ("fail",),
     "action_completed": ("complete", "stop"),
 }
+_NOT_LEFT = frozenset({"elapsed", "budget", "budget_tokens", "tree"})
+"""Fields of a ledger that no decision leaves: they come from the clock, the plan, and the tree of the execution."""
 _PRECISION = 0.001
 """Seconds by which two measurements of an item's age may differ."""
 
@@ -60,7 +63,7 @@ def decision_replays(work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 def _plain_success(work: WorkFold, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
     """Checks the short record of a first success: the item has no history, and nothing judges its success."""
-    plain = event.kind == "action_completed" and work.ledger is None and work.action.until is None
+    plain = event.kind == "action_completed" and work.ledger is None and work.action.succeeds_plainly
     same = (record.get("verdict"), record.get("rule")) == (SUCCESS_AT_ONCE.verdict, SUCCESS_AT_ONCE.rule)
     if plain and same:
         return None
@@ -102,8 +105,8 @@ def decisions_go_on(work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None or record.get("version") != DECIDER_VERSION or "before" not in record:
         return None
-    before = {name: value for name, value in record["before"].items() if name != "elapsed"}
-    left = {name: value for name, value in (work.ledger or {}).items() if name != "elapsed"}
+    before = {name: value for name, value in record["before"].items() if name not in _NOT_LEFT}
+    left = {name: value for name, value in (work.ledger or {}).items() if name not in _NOT_LEFT}
     if not work.old_version and before != (left or {"counted": 0, "exempted": 0}):
         return Breach(f"its ledger begins with {before}, the one before left {left}", (work.last, event.id))
     age = _age(work, event)

@@ -188,6 +188,23 @@ class LetterFacts:
     last_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetFacts:
+    """A row of the table `budget`, with what the rows of its children say."""
+
+    execution_id: int
+    path: list[int]
+    own_usd: float
+    own_tokens: int
+    spent_usd: float
+    spent_tokens: int
+    children_usd: float = 0.0
+    children_tokens: int = 0
+    parent_path: list[int] | None = None
+    orphans: int = 0
+    """Reservations for items that do not exist."""
+
+
 @dataclass(slots=True)
 class Rows:
     """The rows of one execution, without those of the items of its fan-outs."""
@@ -197,6 +214,7 @@ class Rows:
     items: list[ItemFacts] = field(default_factory=list)
     fan_outs: dict[str, FanOutFacts] = field(default_factory=dict)
     letters: list[LetterFacts] = field(default_factory=list)
+    budget: BudgetFacts | None = None
 
 
 def fingerprint(value: Any) -> bytes:

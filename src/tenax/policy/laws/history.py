@@ -19,7 +19,7 @@ _AFTER_FAILURE = frozenset(
     }
 )
 """Ends of attempts that were still running when the execution failed."""
-_ALWAYS = frozenset({"late_result", "operator_action"})
+_ALWAYS = frozenset({"late_result", "operator_action", "attempt_charged", "budget_exceeded"})
 _BEGINNINGS = frozenset({"action_started", "step_enqueued", "step_retry", "retry_held"})
 OVERLAP = 1.0  # seconds for which two transactions that write events of one execution may overlap
 _STARTS = frozenset({"action_started", "compensation_started"})

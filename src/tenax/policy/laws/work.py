@@ -118,8 +118,11 @@ def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
 
 def _enqueue(work: WorkFold, event: LoggedEvent) -> None:
     """Queues the item. After the first time, its row was lost and inserted again as it was, unless the item had ended
-    without an attempt and its execution runs again."""
-    if work.status == "new" or (work.ended and not work.attempt):
+    without an attempt and its execution runs again. An item that waits for a budget is held by a decision."""
+    if event.decision is not None:
+        work.status, work.outcome = "held", None
+        note_decision(work, event.decision)
+    elif work.status == "new" or (work.ended and not work.attempt):
         work.status = "queued"
         work.enqueued_at = work.available_at = event.at
     else:
@@ -130,7 +133,7 @@ def _reschedule(work: WorkFold, event: LoggedEvent) -> None:
     """Moves the next attempt. An operator may have started an ended item again, reset it, or given it a policy."""
     data = event.data
     never_began = "was" in data and not event.attempt
-    work.status = "new" if never_began else "retrying"
+    work.status = "new" if never_began else "retrying" if event.attempt else "queued"
     work.due = work.available_at = None if never_began else parse_moment(data.get("available_at"))
     if "was" in data:
         work.failure, work.result, work.outcome = None, None, None

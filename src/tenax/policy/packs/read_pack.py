@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.inputs.inputs import DefinitionLimits
 from tenax.model.packs.action import ActionDefinition
 from tenax.model.packs.archive import ArchivedFile, ContentHash, read_archive
 from tenax.model.packs.manifest import Manifest
 from tenax.model.packs.names import pack_name_fault, shown_path
 from tenax.model.parse.action_file import PackFile, read_pack_file
-from tenax.model.policy import Patch
 from tenax.model.source.findings import MOST_FINDINGS, more_to_come, shorten
 from tenax.policy.packs.check_action import load_action
 
@@ -60,7 +60,7 @@ class _Contents:
 
 
 def read_pack(
-    stream: BinaryIO, folder: str | None, server_retry: Patch | None, limits: PackLimits
+    stream: BinaryIO, folder: str | None, server_retry: ServerPolicy, limits: PackLimits
 ) -> Manifest:
     """Reads a pack. `folder` is its name if its `pack.yaml` says none.
 
@@ -129,7 +129,7 @@ def _action_files(contents: _Contents) -> list[str]:
 
 
 def _read_actions(
-    contents: _Contents, server_retry: Patch | None, limits: DefinitionLimits
+    contents: _Contents, server_retry: ServerPolicy, limits: DefinitionLimits
 ) -> tuple[dict[str, ActionDefinition], dict[str, Mapping[str, object]]]:
     actions: dict[str, ActionDefinition] = {}
     files: dict[str, str] = {}

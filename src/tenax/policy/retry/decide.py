@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Failure, Outcome
 from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger
@@ -69,7 +71,7 @@ def decide(
         return Judgement(case, failure, unmet).decide()
     if outcome.status == "snoozed":
         return _snoozed(case)
-    after = ledger_after(policy.policy, ledger, outcome, elapsed=elapsed)
+    after = ledger_after(policy.policy, ledger, outcome, elapsed=elapsed, trees=controls.budgets)
     return case.decision("complete", "succeeded", "the attempt succeeded", after, _SUCCEEDED)
 
 
@@ -120,6 +122,7 @@ def _stopped(case: Case, failure: Failure | None) -> Decision:
         failure_class=failure.failure_class if failure is not None else None,
         snoozed=failure is None and case.outcome.status == "snoozed",
         lost_worker=case.controls.lost_worker,
+        trees=case.controls.budgets,
     )
     if not case.controls.execution_open:
         return case.decision("stop", "execution_ended", "the execution has ended", after, _ENDED)
@@ -128,7 +131,14 @@ def _stopped(case: Case, failure: Failure | None) -> Decision:
 
 def _polled(case: Case, polled: Poll) -> Decision:
     """Decides on a success that is not done yet: it runs again, and no attempt is spent."""
-    after = ledger_after(case.policy.policy, case.ledger, case.outcome, elapsed=case.elapsed, polled=True)
+    after = ledger_after(
+        case.policy.policy,
+        case.ledger,
+        case.outcome,
+        elapsed=case.elapsed,
+        polled=True,
+        trees=case.controls.budgets,
+    )
     checks = (OPEN, Check("until", hit=True, saw=dict(polled.saw or {})))
     reason = (
         f"not done yet (`until`): it runs again in {format_duration(polled.delay)}; not counted as an attempt"
@@ -138,7 +148,14 @@ def _polled(case: Case, polled: Poll) -> Decision:
 
 def _snoozed(case: Case) -> Decision:
     policy, asked = case.policy.policy, case.outcome.after
-    after = ledger_after(policy, case.ledger, case.outcome, elapsed=case.elapsed, snoozed=True)
+    after = ledger_after(
+        policy,
+        case.ledger,
+        case.outcome,
+        elapsed=case.elapsed,
+        snoozed=True,
+        trees=case.controls.budgets,
+    )
     delay = policy.initial_delay if asked is None else max(asked, 0.0)
     saw = {"snoozes": after.snoozes, "max_snoozes": policy.max_snoozes}
     times = f"{after.snoozes} of {policy.max_snoozes} times"
@@ -171,7 +188,8 @@ def replay(
     until: CompiledUntil | None = None,
 ) -> Decision:
     """Repeats the decision of a stored record (`Decision.as_dict()`) from its inputs."""
-    before, controls = Ledger.from_dict(record["before"]), Controls(**record.get("controls", {}))
+    before = Ledger.from_dict(record["before"])
+    controls = msgspec.convert(record.get("controls", {}), Controls)
     polled = None
     if until is not None and outcome.status == "succeeded":
         inputs = {name: record[name] for name in ("attempt", "elapsed", "execution_id")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE, FailureClass, Outcome
-from tenax.model.decision import Ledger
+from tenax.model.decision import Ledger, TreeBudget
 from tenax.model.policy import Policy
 
 _NEVER_RAN: frozenset[FailureClass] = frozenset({"worker_unavailable", "queue_timeout"})
@@ -32,21 +32,53 @@ def forgiven_classes(policy: Policy) -> frozenset[FailureClass]:
 
 
 def charge(
-    policy: Policy, ledger: Ledger, outcome: Outcome, failure_class: FailureClass | None
+    policy: Policy,
+    ledger: Ledger,
+    outcome: Outcome,
+    failure_class: FailureClass | None,
+    trees: tuple[TreeBudget, ...] = (),
 ) -> tuple[float, float | None]:
     """Returns the cost so far including this attempt's, and the highest cost of any attempt.
 
     An attempt that reports no cost is charged only if there is a budget: with `attempt_cost`, else with the highest
-    cost so far.
+    cost so far, of the item or else of its step in the tree.
     """
     reported = outcome.usage.cost_usd if outcome.usage is not None else None
     if reported is not None:
         highest = ledger.highest_cost
         return ledger.cost + reported, reported if highest is None else max(highest, reported)
-    if ledger.budget is None or failure_class in _NEVER_RAN or outcome.status == "snoozed":
+    if not _is_charged(ledger, outcome, failure_class):
         return ledger.cost, ledger.highest_cost
     assumed = policy.attempt_cost if policy.attempt_cost is not None else ledger.highest_cost
+    if assumed is None and trees:
+        assumed = trees[0].highest_usd
     return ledger.cost + (assumed or 0.0), ledger.highest_cost
+
+
+def charge_tokens(
+    ledger: Ledger,
+    outcome: Outcome,
+    failure_class: FailureClass | None,
+    trees: tuple[TreeBudget, ...] = (),
+) -> tuple[int, int | None]:
+    """Returns the tokens so far including this attempt's, and the most tokens of any attempt. An attempt that reports no
+    usage at all is charged with the most so far, if there is a budget."""
+    reported = outcome.usage.tokens if outcome.usage is not None else None
+    if reported is not None:
+        highest = ledger.highest_tokens
+        return ledger.tokens + reported, reported if highest is None else max(highest, reported)
+    if outcome.usage is not None or not _is_charged(ledger, outcome, failure_class):
+        return ledger.tokens, ledger.highest_tokens
+    assumed = ledger.highest_tokens
+    if assumed is None and trees:
+        assumed = trees[0].highest_tokens
+    return ledger.tokens + (assumed or 0), ledger.highest_tokens
+
+
+def _is_charged(ledger: Ledger, outcome: Outcome, failure_class: FailureClass | None) -> bool:
+    """Returns whether an attempt that reports nothing is charged."""
+    has_budget = ledger.budget is not None or ledger.budget_tokens is not None or ledger.tree
+    return has_budget and failure_class not in _NEVER_RAN and outcome.status != "snoozed"
 
 
 def ledger_after(
@@ -60,12 +92,15 @@ def ledger_after(
     snoozed: bool = False,
     polled: bool = False,
     lost_worker: str | None = None,
+    trees: tuple[TreeBudget, ...] = (),
 ) -> Ledger:
-    """Returns the ledger after an attempt with this end. `rule` is the key of the policy's own rule that decided."""
+    """Returns the ledger after an attempt with this end. `rule` is the key of the policy's own rule that decided.
+    `trees` are the budgets that the attempt is charged to."""
     lost_by = ledger.lost_by
     if lost_worker is not None and lost_worker not in lost_by:
         lost_by = (*lost_by, lost_worker)
-    cost, highest = charge(policy, ledger, outcome, failure_class)
+    cost, highest = charge(policy, ledger, outcome, failure_class, trees)
+    tokens, most_tokens = charge_tokens(ledger, outcome, failure_class, trees)
     exempted = failure_class is not None and is_exempted(policy, ledger, failure_class)
     by_class, by_rule = ledger.by_class, ledger.by_rule
     if failure_class is not None:
@@ -87,6 +122,10 @@ def ledger_after(
         lost_by,
         ledger.granted,
         ledger.reopened,
+        tokens,
+        ledger.budget_tokens,
+        most_tokens,
+        ledger.tree,
     )
 
 
@@ -107,6 +146,10 @@ def with_delay(ledger: Ledger, delay: float) -> Ledger:
         ledger.lost_by,
         ledger.granted,
         ledger.reopened,
+        ledger.tokens,
+        ledger.budget_tokens,
+        ledger.highest_tokens,
+        ledger.tree,
     )
 
 
@@ -124,4 +167,8 @@ def reset_ledger(ledger: Ledger, *, reopens: bool) -> Ledger:
         budget=ledger.budget,
         highest_cost=ledger.highest_cost,
         reopened=ledger.reopened + 1 if reopens or ledger.lost_by else ledger.reopened,
+        tokens=ledger.tokens,
+        budget_tokens=ledger.budget_tokens,
+        highest_tokens=ledger.highest_tokens,
+        tree=ledger.tree,
     )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
+from tenax.model.definition.tiers import TIERS, ServerPolicy, policies_of_server
+from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.durations import format_duration
 from tenax.model.policy import DELAY_FIELDS, NO_POLICY, NO_RETRY, Patch, Policy, Rule
 from tenax.policy.expressions.compiler import ExpressionError
@@ -78,6 +80,15 @@ def resolve_policy(levels: Sequence[Patch | None]) -> Policy:
     if findings:
         raise PolicyError(findings)
     return policy
+
+
+def levels_of(
+    action: Step, workflow: Workflow, server: ServerPolicy, of_pack: Patch | None = None
+) -> list[Patch | None]:
+    """Returns the levels that give an action its policy, nearest first. `of_pack` is that of the action of a pack."""
+    server, tier = policies_of_server(server), action.spec.get("tier")
+    of_tier = server.of_tier(tier) if tier in TIERS else None
+    return [action.retry, of_pack, of_tier, workflow.retry, server.retry]
 
 
 def _build(merged: Mapping[str, Any]) -> Policy:

@@ -18,6 +18,7 @@ from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import EvaluationError
 from tenax.policy.retry.attempt_words import only_run, progress, uncounted_progress, used
 from tenax.policy.retry.backoff import plan_delay
+from tenax.policy.retry.budgets import payments
 from tenax.policy.retry.decision_inputs import Case
 from tenax.policy.retry.ledger import charge, ledger_after, with_delay
 from tenax.policy.retry.named_failures import names_failure, names_reason
@@ -59,6 +60,8 @@ class Judgement:
     def decide(self) -> Decision:
         if self.case.controls.held_for is not None:
             return self._held_too_long(self.case.controls.held_for)
+        if self.case.controls.admits:
+            return self._admitted()
         if self.case.controls.released_due_in is not None:
             return self._released(self.case.controls.released_due_in)
         if self.failure.reason == "snooze_limit":
@@ -228,15 +231,25 @@ class Judgement:
         return self._fail("give_up_after", why)
 
     def _unpaid(self) -> Decision | None:
-        budget, price = self.case.ledger.budget, self.policy.attempt_cost
-        if budget is None:
+        """Fails if a budget can never pay another attempt, and holds if it can once others give back what is reserved."""
+        waits = None
+        for payment in payments(self.policy, self.case.ledger, self.after, self.case.controls.budgets):
+            self.checks.append(Check("budget", hit=payment.answer != "pay", saw=payment.saw))
+            if payment.answer == "never":
+                return self._fail("budget", f"the budget cannot pay another attempt ({payment.words})")
+            if payment.answer == "wait":
+                waits = waits or payment.words
+        if waits is None:
             return None
-        left = budget - self.after.cost
-        hit = left <= 0 or (price is not None and left < price)
-        saw = {"budget": budget, "cost": self.after.cost, "left": left, "attempt_cost": price}
-        self.checks.append(Check("budget", hit=hit, saw=saw))
-        why = f"the budget cannot pay another attempt ({self.after.cost:g} of {budget:g} spent)"
-        return self._fail("budget", why) if hit else None
+        why = f"it is held until the budget can pay another attempt ({waits})"
+        return self._again("hold", "budget", why)
+
+    def _admitted(self) -> Decision:
+        """Decides whether the budgets can pay the next attempt of an item. No attempt has ended, so none is counted."""
+        self.after, self.parts = self.case.ledger, DelayParts(0.0, "release")
+        self.checks.append(Check("admission", hit=False, saw={}))
+        self.why = "the budget can pay it"
+        return self._unpaid() or self._retry()
 
     def _held_too_long(self, seconds: float) -> Decision:
         """Decides on an item that was held too long. No attempt has ended: the failure is that of the last one."""
@@ -298,6 +311,7 @@ class Judgement:
             failure_class=self.failure.failure_class,
             rule=rule,
             lost_worker=self.case.controls.lost_worker,
+            trees=self.case.controls.budgets,
         )
 
     def _fail(self, rule: str, why: str) -> Decision:
@@ -348,7 +362,13 @@ class Judgement:
                 execution_id=case.execution_id,
                 step=case.step,
                 elapsed=case.elapsed,
-                cost=charge(self.policy, case.ledger, case.outcome, failure.failure_class)[0],
+                cost=charge(
+                    self.policy,
+                    case.ledger,
+                    case.outcome,
+                    failure.failure_class,
+                    case.controls.budgets,
+                )[0],
             )
         return self.scope
 

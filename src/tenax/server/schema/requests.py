@@ -325,6 +325,7 @@ def _fit_heartbeat(sent: Heartbeat) -> Heartbeat:
         sent.leaving,
         _life(sent.life),
         _clamped_health(sent.health),
+        tuple(replace(one, token=_token(one.token, "usage", n, "token")) for n, one in enumerate(sent.usage)),
     )
 
 

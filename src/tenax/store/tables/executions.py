@@ -75,6 +75,8 @@ class StoredExecution(RelatedExecution):
     retried_by: list[int]
     compensation: str | None
     deadline_at: datetime | None
+    budgeted: bool
+    """True if it belongs to a tree with a budget."""
     now: datetime
 
     @property

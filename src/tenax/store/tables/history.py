@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from tenax.model.json_text import decode
 from tenax.policy.laws.facts import (
+    BudgetFacts,
     ExecutionFacts,
     FanOutFacts,
     ItemFacts,
@@ -64,6 +65,11 @@ async def load_executions(
 ) -> list[ExecutionFacts]:
     rows = await tx.fetch(sql("verify_executions"), after, since, only, limit)
     return [_read(ExecutionFacts, row) for row in rows]
+
+
+async def load_budgets(tx: Connection, executions: list[int]) -> dict[int, BudgetFacts]:
+    rows = await tx.fetch(sql("verify_budgets"), executions)
+    return {row["execution_id"]: _read(BudgetFacts, row) for row in rows}
 
 
 def stream_log(tx: Connection, executions: list[int]) -> Stream[Iterator[LoggedEvent]]:

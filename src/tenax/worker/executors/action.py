@@ -129,7 +129,7 @@ class ActionExecutor:
         if action.runtime == "python":
             env["PYTHONDONTWRITEBYTECODE"] = "1"
         if action.is_function:
-            return await self._call(folder, action, params, assignment, env)
+            return await self._call(folder, action, params, assignment, context, env)
         spec = {"command": _command(action, folder), "env": env, "params": params}
         return await self._processes.run(structs.replace(assignment, spec=spec, base_dir=None), context)
 
@@ -139,6 +139,7 @@ class ActionExecutor:
         action: _Action,
         params: dict[str, Any],
         assignment: Assignment,
+        context: TaskContext,
         env: dict[str, str],
     ) -> Outcome:
         """Calls a function of the pack, in a process that imports modules from the pack first."""
@@ -146,7 +147,9 @@ class ActionExecutor:
         called = structs.replace(assignment, spec={"task": task, "args": params}, base_dir=str(folder))
         module = task.partition(":")[0]
         with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as own:
-            return await call_in_process(self._guardian, called, module, env=env, cwd=own)
+            return await call_in_process(
+                self._guardian, called, module, note_usage=context.note_usage, env=env, cwd=own
+            )
 
 
 def _command(action: _Action, folder: Path) -> str | list[str]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from tenax.credentials.private_variables import without_private
-from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment
 from tenax.worker.handlers.error_outcomes import timeout_failure
 from tenax.worker.handlers.json_values import decode_output
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.processes import ProcessEnd, run_group
+from tenax.worker.processes.usage_pipe import VARIABLE, UsagePipe
 
 _read_outcome = msgspec.json.Decoder(Outcome).decode
 
@@ -26,10 +27,12 @@ async def call_in_process(
     assignment: Assignment,
     module: str,
     *,
+    note_usage: Callable[[Usage], None],
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
 ) -> Outcome:
-    """Runs the task of an assignment in a process. `module` registers the task, or has the function."""
+    """Runs the task of an assignment in a process. `module` registers the task, or has the function. `note_usage` is
+    called with what the process tells of its usage while it runs."""
     with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
         result = Path(name) / "outcome.json"
         job = {
@@ -39,15 +42,20 @@ async def call_in_process(
             "result": str(result),
             "assignment": assignment,
         }
-        ended = await run_group(
-            guardian,
-            [sys.executable, "-m", "tenax.worker.processes.child"],
-            env=without_private(os.environ) | dict(env or {}),
-            cwd=cwd or str(Path.cwd()),
-            stdin=msgspec.json.encode(job),
-            seconds=assignment.timeout,
-            folder=name,
-        )
+        pipe = UsagePipe(note_usage)
+        try:
+            ended = await run_group(
+                guardian,
+                [sys.executable, "-m", "tenax.worker.processes.child"],
+                env=without_private(os.environ) | dict(env or {}) | {VARIABLE: str(pipe.fd)},
+                cwd=cwd or str(Path.cwd()),
+                stdin=msgspec.json.encode(job),
+                seconds=assignment.timeout,
+                folder=name,
+                pass_fds=(pipe.fd,),
+            )
+        finally:
+            pipe.close()
         if ended.timed_out:
             return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)
         return _outcome_of_child(ended, result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,31 +48,52 @@ class ProcessExecutor:
         spec = assignment.spec
         params = b"" if spec.get("params") is None else orjson.dumps(spec["params"])
         (folder / "params.json").write_bytes(params or b"null")
-        cwd = _working_folder(assignment, folder)
-        if not cwd.is_dir():
-            return classified_failure(
-                "invalid", "invalid_parameters", f"there is no folder {str(cwd)!r} to run the command in"
-            )
-        env = _environment(assignment, folder)
-        argv = _argv(spec["command"])
-        if not argv:
-            return classified_failure("invalid", "invalid_parameters", "the command is empty")
-        if (missing := _not_found(argv[0], env, cwd)) is not None:
-            return missing
-        kills = OomKills.now()
-        ended = await run_group(
-            self._guardian,
-            argv,
-            env=env,
-            cwd=str(cwd),
-            stdin=params,
-            seconds=assignment.timeout,
-            folder=str(folder),
+        own = {"TENAX_PARAMS_FILE": str(folder / "params.json")}
+        ended = await run_command(
+            self._guardian, assignment, spec["command"], folder, stdin=params, variables=own
         )
-        if ended.timed_out:
-            return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)
-        killed = _was_killed(ended) and kills.more_since()
-        return outcome_of_process(ended, folder / "result.json", oom_killed=killed, limit=self._result_limit)
+        if isinstance(ended, Outcome):
+            return ended
+        return outcome_of_process(ended, folder / "result.json", limit=self._result_limit)
+
+
+async def run_command(
+    guardian: Guardian,
+    assignment: Assignment,
+    command: Any,
+    folder: Path,
+    *,
+    stdin: bytes = b"",
+    variables: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+) -> ProcessEnd | Outcome:
+    """Runs a command in the folder of its attempt. Returns how it ended by itself, or the failure if it did not begin or
+    did not end in time."""
+    cwd = _working_folder(assignment, folder)
+    if not cwd.is_dir():
+        return classified_failure(
+            "invalid", "invalid_parameters", f"there is no folder {str(cwd)!r} to run the command in"
+        )
+    env = _environment(assignment, folder) | dict(variables)
+    argv = _argv(command)
+    if not argv:
+        return classified_failure("invalid", "invalid_parameters", "the command is empty")
+    if (missing := _not_found(argv[0], env, cwd)) is not None:
+        return missing
+    kills = OomKills.now()
+    ended = await run_group(
+        guardian,
+        argv,
+        env=env,
+        cwd=str(cwd),
+        stdin=stdin,
+        seconds=assignment.timeout,
+        folder=str(folder),
+        pass_fds=pass_fds,
+    )
+    if ended.timed_out:
+        return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)
+    return replace(ended, oom_killed=_was_killed(ended) and kills.more_since())
 
 
 def _argv(command: Any) -> list[str]:
@@ -101,7 +124,6 @@ def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
         "TENAX_STEP": assignment.step,
         "TENAX_ATTEMPT": str(assignment.attempt),
         "TENAX_RECEIPT": assignment.receipt,
-        "TENAX_PARAMS_FILE": str(folder / "params.json"),
         "TENAX_RESULT_FILE": str(folder / "result.json"),
     }
 

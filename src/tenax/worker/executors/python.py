@@ -48,7 +48,9 @@ class PythonExecutor:
         except TypeError as error:
             return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
-            return await call_in_process(self._guardian, assignment, handler.function.__module__)
+            return await call_in_process(
+                self._guardian, assignment, handler.function.__module__, note_usage=context.note_usage
+            )
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
         return await self._in_thread(handler, args, kwargs, assignment.timeout)

@@ -1,4 +1,4 @@
-"""Reads the outcome of a finished process from its exit code and the file `$TENAX_RESULT_FILE`.
+"""Reads the outcome of a finished process or agent from its exit code and the file `$TENAX_RESULT_FILE`.
 
 The file is JSON. An object with `status` (`completed`, `failed` or `budget_exceeded`) or with `success` says how the
 attempt went, with `output`, `error` (or `message`) and `usage: {cost_usd, tokens}`. With exit code 0, any other JSON is
@@ -29,7 +29,7 @@ class _Unreadable(Exception):
     pass
 
 
-def outcome_of_process(ended: ProcessEnd, path: Path, *, oom_killed: bool, limit: int) -> Outcome:
+def outcome_of_process(ended: ProcessEnd, path: Path, *, limit: int) -> Outcome:
     """Returns the outcome of a process that ended by itself. `limit` is the largest size of its result file in bytes."""
     tail = decode_output(ended.stderr_tail) or None
     try:
@@ -40,17 +40,49 @@ def outcome_of_process(ended: ProcessEnd, path: Path, *, oom_killed: bool, limit
             return classified_failure(
                 "invalid", "invalid_result", message, result_file="unreadable", stderr_tail=tail
             )
-        return Outcome("failed", facts=_exit_facts(ended, "unreadable", tail, oom_killed=oom_killed))
+        return Outcome("failed", facts=_exit_facts(ended, "unreadable", tail))
     if not found:
         if ended.returncode == 0:
             return _printed(ended, tail)
-        return Outcome("failed", facts=_exit_facts(ended, "missing", tail, oom_killed=oom_killed))
+        return Outcome("failed", facts=_exit_facts(ended, "missing", tail))
     if (failing := _failing_status(content)) is not None:
         return _stated_failure(ended, content, failing, tail)
     if ended.returncode == 0 or _says_success(content):
         return _success(content)
-    facts = _exit_facts(ended, "other", tail, oom_killed=oom_killed)
+    facts = _exit_facts(ended, "other", tail)
     return Outcome("failed", facts=replace(facts, data=content))
+
+
+def outcome_of_agent(ended: ProcessEnd, path: Path, *, limit: int) -> Outcome:
+    """Returns the outcome of an agent that ended by itself. It states its status in the result file, and no other
+    status than the three is known."""
+    tail = decode_output(ended.stderr_tail) or None
+    try:
+        found, content = _read(path, limit)
+    except _Unreadable as error:
+        return _not_stated(ended, "unreadable", f"the result file cannot be read: {error}", tail)
+    if not found:
+        if ended.returncode != 0:
+            return Outcome("failed", facts=_exit_facts(ended, "missing", tail))
+        words = "exit code 0, but there is no result file (`$TENAX_RESULT_FILE`)"
+        return Outcome("failed", facts=replace(_exit_facts(ended, "missing", tail), message=words))
+    status = content.get("status") if isinstance(content, dict) else None
+    if status == "completed":
+        return Outcome("succeeded", result=content.get("output"), usage=read_usage(content.get("usage")))
+    if status in _FAILING:
+        return _stated_failure(ended, content, status, tail)
+    known = "`status` in the result file must be completed, failed or budget_exceeded"
+    outcome = _not_stated(ended, "other", f"{known}, found {orjson.dumps(status).decode()[:100]}", tail)
+    usage = read_usage(content.get("usage")) if isinstance(content, dict) else None
+    return replace(outcome, usage=usage)
+
+
+def _not_stated(ended: ProcessEnd, file: ResultFile, words: str, tail: str | None) -> Outcome:
+    """Returns the failure of an agent whose result file says nothing that can be used."""
+    if ended.returncode != 0:
+        return Outcome("failed", facts=_exit_facts(ended, file, tail))
+    message = f"exit code 0, but {words}"
+    return classified_failure("invalid", "invalid_result", message, result_file=file, stderr_tail=tail)
 
 
 def _read(path: Path, limit: int) -> tuple[bool, Any]:
@@ -135,8 +167,8 @@ def _stdout(ended: ProcessEnd) -> Any:
         return f"{text}\n[{count} NUL characters were replaced by U+FFFD]" if count else text
 
 
-def _exit_facts(ended: ProcessEnd, result_file: ResultFile, tail: str | None, *, oom_killed: bool) -> Facts:
-    facts = Facts(result_file=result_file, stderr_tail=tail, oom_killed=oom_killed)
+def _exit_facts(ended: ProcessEnd, result_file: ResultFile, tail: str | None) -> Facts:
+    facts = Facts(result_file=result_file, stderr_tail=tail, oom_killed=ended.oom_killed)
     if ended.returncode >= 0:
         return replace(
             facts, exit_code=ended.returncode, message=_with_tail(f"exit code {ended.returncode}", tail)
@@ -144,7 +176,7 @@ def _exit_facts(ended: ProcessEnd, result_file: ResultFile, tail: str | None, *,
     number = -ended.returncode
     known = number in [s.value for s in signal.Signals]
     name = signal.Signals(number).name if known else f"signal {number}"
-    cause = " (out of memory)" if oom_killed else ""
+    cause = " (out of memory)" if ended.oom_killed else ""
     return replace(facts, signal=number, message=f"killed by {name}{cause}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tenax.model.definition.tiers import NO_AGENT_DEFAULTS, AgentDefaults
 from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.packs.cache import PackCache
@@ -20,7 +21,9 @@ class Executors:
         *,
         http_addresses: str = "any",
         max_result: int = RESULT_LIMIT,
+        agents: AgentDefaults = NO_AGENT_DEFAULTS,
     ) -> None:
+        self._agents = agents
         self._guardian = Guardian()
         self._packs = packs
         self._made: dict[str, Executor] = {}
@@ -54,6 +57,10 @@ class Executors:
                 from tenax.worker.executors.process import ProcessExecutor
 
                 return ProcessExecutor(self._guardian, result_limit=self._max_result)
+            case "agent":
+                from tenax.worker.executors.agent import AgentExecutor
+
+                return AgentExecutor(self._guardian, self._agents, result_limit=self._max_result)
             case "action":
                 from tenax.worker.executors.action import ActionExecutor
 

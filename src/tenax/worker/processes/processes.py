@@ -41,6 +41,8 @@ class ProcessEnd:
     stdout_dropped: int
     """The number of bytes beyond `STDOUT_LIMIT`, which were read and dropped."""
     stderr_tail: bytes
+    oom_killed: bool = False
+    """True if it was killed while the kernel killed processes for want of memory."""
 
 
 async def run_group(
@@ -52,12 +54,13 @@ async def run_group(
     stdin: bytes,
     seconds: float,
     folder: str,
+    pass_fds: Sequence[int] = (),
 ) -> ProcessEnd:
     """Runs a command until its end or its timeout, then kills the rest of its group.
 
-    `folder` belongs to the attempt. If the worker dies, its guard removes it.
+    `folder` belongs to the attempt. If the worker dies, its guard removes it. The command inherits `pass_fds`.
     """
-    group = await _start(guardian, argv, env=env, cwd=cwd, folder=folder)
+    group = await _start(guardian, argv, env=env, cwd=cwd, folder=folder, pass_fds=pass_fds)
     try:
         group.feed(stdin)
         try:
@@ -78,11 +81,17 @@ async def run_group(
 
 
 async def _start(
-    guardian: Guardian, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str
+    guardian: Guardian,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    folder: str,
+    pass_fds: Sequence[int],
 ) -> _Group:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        _Group, *_gate(env), *argv, env=dict(env), cwd=cwd, start_new_session=True
+        _Group, *_gate(env), *argv, env=dict(env), cwd=cwd, start_new_session=True, pass_fds=pass_fds
     )
     group = protocol
     group.transport = transport

@@ -17,9 +17,9 @@ from tenax.cli.input.unknown_tasks import findings_in_order, unknown_tasks
 from tenax.cli.output import print_json, say
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.children import child_references
+from tenax.model.definition.tiers import ServerPolicy
 from tenax.model.definition.workflow import Workflow
 from tenax.model.parse.parse import workflow_hash
-from tenax.model.policy import Patch
 from tenax.policy.check import load_workflow
 from tenax.sdk.bundle import bundle
 from tenax.sdk.files import folder_of
@@ -57,7 +57,7 @@ def validate(file: File, /, *, json: Json = False) -> int:
     return 0
 
 
-def _checked(content: bytes, file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[str, str]]:
+def _checked(content: bytes, file: str, server_retry: ServerPolicy) -> tuple[Workflow, Mapping[str, str]]:
     """Returns the workflow of a file, and the texts of the files that its steps name by `file:`."""
     files: Mapping[str, str] = {}
     found: Sequence[Finding] = ()

@@ -83,6 +83,11 @@ def run_to_the_end(wanted: RunRequest, where: TargetFlags, *, json: bool) -> int
 
     settings = where.settings()
     configure_logging(settings.log_level)
+    return carry_out(wanted, settings, where, json=json)
+
+
+def carry_out(wanted: RunRequest, settings: Settings, where: TargetFlags, *, json: bool) -> int:
+    """Runs what is asked for, shows its progress and its end, and returns the exit code."""
     if wanted.submission is not None:
         from tenax.cli.input.check_definition import check_submission
 
@@ -185,6 +190,7 @@ async def _own_worker(
     """
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
+    from tenax.settings.agents import agent_defaults
     from tenax.worker.worker import Worker
 
     worker = Worker(
@@ -195,6 +201,7 @@ async def _own_worker(
         max_result=settings.max_result,
         packs=settings.home / "packs",
         pack_cache=settings.pack_cache,
+        agents=agent_defaults(settings),
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,

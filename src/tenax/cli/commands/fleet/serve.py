@@ -210,6 +210,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     from tenax import __version__
     from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
+    from tenax.settings.agents import agent_defaults
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -229,6 +230,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         max_result=settings.max_result,
         packs=settings.home / "packs",
         pack_cache=settings.pack_cache,
+        agents=agent_defaults(settings),
         version=__version__,
         life=life,
     )

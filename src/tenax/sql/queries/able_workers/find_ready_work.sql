@@ -7,7 +7,7 @@ with ready as (
            (i.limits).action, (i.limits).action_most, (i.limits).key, (i.limits).key_most
       from tenax.item i
      where (i.execution_id = $1::bigint or i.id = any($2::bigint[]))
-       and i.standing in ('ready', 'restricted', 'blocked') and i.available_at <= tenax.now() and i.queue <> $3::text
+       and i.standing in ('ready', 'restricted', 'blocked') and i.available_at <= tenax.now() and i.queue <> $3::text and i.queue <> 'tenax:budget'
      order by i.execution_id, i.step, i.queue, i.runtime, i.labels, (i.limits).action, (i.limits).action_most, i.standing = 'blocked' desc, i.available_at
      limit 1000
 ), used as (

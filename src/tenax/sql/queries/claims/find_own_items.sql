@@ -10,7 +10,7 @@ select {candidate_row}
     )
     select id from tree
  )
-   and i.standing in ('ready', 'restricted') and i.available_at <= tenax.now()
+   and i.queue <> 'tenax:budget' and i.standing in ('ready', 'restricted') and i.available_at <= tenax.now()
    and i.runtime = any($2::text[])
    and (i.refused_by is null or not i.refused_by @> $3::text[])
  order by i.priority desc, i.available_at

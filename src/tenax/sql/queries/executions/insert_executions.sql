@@ -9,21 +9,21 @@ with given as materialized (
     select case when x.number < 0 then nextval('tenax.execution_id') else x.number end as id, x.*
       from rows from (jsonb_to_recordset(:executions::jsonb)
                         as (number bigint, plan_id bigint, open_steps integer, submit_key text, base_dir text, retry_of bigint,
-                            original_execution bigint, deadline double precision, state text, parent jsonb),
+                            original_execution bigint, deadline double precision, state text, parent jsonb, budgeted boolean),
                       unnest(:execution_input::jsonb[]), unnest(:execution_result::jsonb[]), unnest(:execution_failure::jsonb[]))
-        as x (number, plan_id, open_steps, submit_key, base_dir, retry_of, original_execution, deadline, state, parent, input, result,
+        as x (number, plan_id, open_steps, submit_key, base_dir, retry_of, original_execution, deadline, state, parent, budgeted, input, result,
               failure)
 ), e as (
     insert into tenax.execution
            (id, plan_id, open_steps, submit_key, input, base_dir, retry_of, original_execution,
             created_at, deadline_at, state, finished_at, result, failure,
-            parent_id, parent_item, parent_step, parent_item_no, parent_attempt, lane)
+            parent_id, parent_item, parent_step, parent_item_no, parent_attempt, lane, budgeted)
     select x.id, x.plan_id, x.open_steps, x.submit_key, x.input, x.base_dir,
            x.retry_of, x.original_execution, coalesce(:now::timestamptz, tenax.now()),
            coalesce(:now::timestamptz, tenax.now()) + make_interval(secs => x.deadline), x.state,
            case when x.state = 'running' then null else coalesce(:now::timestamptz, tenax.now()) end, x.result, x.failure,
            (x.parent ->> 'execution_id')::bigint, (x.parent ->> 'item_id')::bigint, x.parent ->> 'step',
-           (x.parent ->> 'item')::integer, (x.parent ->> 'attempt')::integer, coalesce((x.parent ->> 'lane')::bigint, 0)
+           (x.parent ->> 'item')::integer, (x.parent ->> 'attempt')::integer, coalesce((x.parent ->> 'lane')::bigint, 0), coalesce(x.budgeted, false)
       from given x
 --if keys
         on conflict (submit_key) where submit_key is not null do nothing

@@ -3,7 +3,7 @@
 -- earlier time.
 with locked as materialized (
     select id, plan_id, state, open_steps, base_dir, retry_of, original_execution, created_at, deadline_at,
-           parent_id, compensation, failure, lane
+           parent_id, compensation, failure, lane, budgeted
       from tenax.execution
      where id = any($1::bigint[])
      order by id

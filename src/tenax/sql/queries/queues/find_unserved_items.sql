@@ -5,7 +5,7 @@
 with recursive kinds as materialized (
     select i.queue, i.runtime, i.labels
       from tenax.item i
-     where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now() - make_interval(secs => $1::double precision) and i.queue <> $3::text
+     where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now() - make_interval(secs => $1::double precision) and i.queue <> $3::text and i.queue <> 'tenax:budget'
        and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
      group by 1, 2, 3
 ), here as materialized (

@@ -7,7 +7,7 @@ with work as (
            count(*) filter (where i.standing = 'blocked') as blocked,
            min(i.available_at) filter (where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now()) as oldest_at
       from tenax.item i
-     where i.queue <> $2::text
+     where i.queue <> $2::text and i.queue <> 'tenax:budget'
      group by i.queue
 ), served as (
     select q.queue, count(*) filter (where w.state = 'active') as workers,

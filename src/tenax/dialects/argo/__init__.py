@@ -1,0 +1,1 @@
+"""Translates the workflows of Argo."""

@@ -1,0 +1,1 @@
+"""Translates the Jobs and CronJobs of Kubernetes."""

@@ -1,0 +1,1 @@
+"""Builds workflow files: names, templates, policies, steps, and their YAML."""

@@ -1,0 +1,1 @@
+"""Translates the state machines of AWS Step Functions."""

@@ -1,0 +1,62 @@
+"""Reads what a running program says of its usage: JSON lines on a file descriptor, each with the sum of its attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from tenax.model.attempt.outcome import Usage
+from tenax.model.attempt.usage import read_usage
+
+VARIABLE = "TENAX_USAGE_FD"
+"""The environment variable that names the file descriptor."""
+_LONGEST_LINE = 65_536
+"""Bytes of a line. What is longer is no usage, and is dropped."""
+_AT_ONCE = 65_536
+"""Bytes that are read together."""
+
+
+class UsagePipe:
+    """Is a pipe from a program to this process. Lines that are no usage are ignored: they must not fail the attempt."""
+
+    def __init__(self, on_usage: Callable[[Usage], None]) -> None:
+        self._on_usage = on_usage
+        self._rest = b""
+        self._source, self.fd = os.pipe()
+        """`fd` is the end that the program inherits."""
+        os.set_blocking(self._source, False)
+        asyncio.get_running_loop().add_reader(self._source, self._read)
+
+    def close(self) -> None:
+        """Reads what is left in the pipe, and closes it. A process that outlives the attempt is not waited for."""
+        asyncio.get_running_loop().remove_reader(self._source)
+        os.close(self.fd)
+        while self._read():
+            pass
+        os.close(self._source)
+
+    def _read(self) -> bool:
+        """Reads what is there. Returns whether there was something."""
+        data = b""
+        with suppress(BlockingIOError):
+            data = os.read(self._source, _AT_ONCE)
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest if len(rest) <= _LONGEST_LINE else b""
+        for line in lines:
+            if (usage := _usage_of(line)) is not None:
+                self._on_usage(usage)
+        return bool(data)
+
+
+def _usage_of(line: bytes) -> Usage | None:
+    try:
+        stated: Any = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    usage = read_usage(stated)
+    return None if usage == Usage() else usage
