@@ -115,7 +115,7 @@ class Stage:
     async def _clear(self) -> None:
         names = ", ".join(f"tenax.{name}" for name in EMPTIED)
         async with transaction(self._database) as tx:
-            await tx.execute(f"truncate {names} restart identity")
+            await tx.execute(f"truncate {names} restart identity cascade")
             for name in ("execution_id", "item_id", "event_id"):
                 await tx.execute(f"alter sequence tenax.{name} restart")
         await self._clock.install()

@@ -31,7 +31,15 @@ def test_runs_what_it_leases_and_reports_it_in_batches(quick):
     [said] = server.registrations
     life = said.life
     assert said == Registration(
-        "w1", ("python", "http", "process"), ("default",), {"zone": "a"}, 100, "v1", life, 5, PROTOCOL
+        "w1",
+        ("python", "http", "process", "agent"),
+        ("default",),
+        {"zone": "a"},
+        100,
+        "v1",
+        life,
+        5,
+        PROTOCOL,
     )
     assert {(r.execution_id, r.worker, r.life) for r in server.requests} == {(5, "w1", life)}
     assert {(b.worker, b.life) for b in server.beats} == {("w1", life)}
