@@ -32,7 +32,7 @@ def test_runs_what_it_leases_and_reports_it_in_batches(quick):
     life = said.life
     assert said == Registration(
         "w1",
-        ("python", "http", "process", "action"),
+        ("python", "http", "process", "agent", "action"),
         ("default",),
         {"zone": "a"},
         100,
