@@ -28,14 +28,14 @@ SERVES: dict[str, tuple[Callable[[Any], Awaitable[Any]], int]] = {
     "item_restricted": (lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 1000, 7, **RESTRICTED), 200),
     "item_action_limit": (lambda tx: claims.count_running(tx, ["g1", "g2"]), 10),
     "item_key_limit": (lambda tx: claims.unblock_items(tx, ["g1", "g1", "g2"]), 50),
-    "item_labelled": (workers.find_asked_labels, 50_000),
+    "item_labelled": (workers.find_asked_labels, 6_000),
     "item_refused": (lambda tx: live_items.find_unwanted_items(tx, 30.0), 500),
     "item_suspect": (lambda tx: claims.find_suspecting_workers(tx, ["w0", "w1"]), 50),
     "item_due": (lambda tx: tx.fetch(live_items.sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0), 100),
     "item_expiry": (lambda tx: live_items.find_expired_items(tx, 10, []), 100),
     "item_without_slot": (lambda tx: fans.find_free_slots(tx, 10), 100),
     "item_undo": (lambda tx: compensations.start_next(tx, 7, WHEN, []), 10),
-    "item_execution": (lambda tx: live_items.lock_open_items(tx, [7], running_too=True), 20_000),
+    "item_execution": (lambda tx: live_items.lock_open_items(tx, [7], running_too=True), 11_000),
 }
 """A statement for each index, and the rows of items that it may read."""
 WHEN = "2026-01-01 00:00:00+00"

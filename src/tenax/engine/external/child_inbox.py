@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from tenax.engine.context import EngineContext
-from tenax.engine.graph.settle import settle
+from tenax.engine.graph.settle import delays_of, settle
 from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce, whenever
 from tenax.errors import Unreachable
@@ -96,7 +96,7 @@ async def _apply_endings(
             ended.append(EndedAttempt(item, _outcome(child), "ended"))
     journal = Journal(now)
     decisions = await settle(tx, context, journal, executions, ended)
-    return journal, [d.delay.delay for d in decisions if d.delay is not None]
+    return journal, delays_of(decisions)
 
 
 async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:

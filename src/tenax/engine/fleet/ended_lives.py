@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
 from tenax.engine.context import EngineContext
-from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import Found
-from tenax.engine.notifier import announce
+from tenax.engine.graph.settle import settle_found
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import EndedLife
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.connect import Connection
 from tenax.store.fleet.workers import find_leases_of_life
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem
@@ -32,7 +32,7 @@ async def end_life(context: EngineContext, ended: EndedLife) -> int:
     while True:
         async with context.transaction() as tx:
             found = await find_leases_of_life(tx, ended.worker, ended.life, BATCH)
-        decided = await _lose(context, ended, found) if found else 0
+        decided = await settle_found(context, found, partial(_lose, ended))
         lost += decided
         if not decided:
             break
@@ -41,17 +41,11 @@ async def end_life(context: EngineContext, ended: EndedLife) -> int:
     return lost
 
 
-async def _lose(context: EngineContext, ended: EndedLife, found: Sequence[Found]) -> int:
-    async with context.transaction() as tx:
-        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
-        if now is None:
-            return 0
-        locked = await live_items.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
-        items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
-        journal = Journal(now)
-        decisions = await settle(tx, context, journal, executions, [_died(item) for item in items])
-    announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
-    return len(items)
+async def _lose(
+    ended: EndedLife, tx: Connection, _journal: Journal, items: Sequence[int]
+) -> list[EndedAttempt]:
+    locked = await live_items.lock_expired_items(tx, items, life=ended.life)
+    return [_died(item) for item in locked if item.worker == ended.worker and item.of_this_life]
 
 
 def _died(item: ExpiredItem) -> EndedAttempt:

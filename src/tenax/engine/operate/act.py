@@ -45,6 +45,7 @@ from tenax.policy.operator_actions import EXECUTION_ACTIONS, ItemAction
 from tenax.policy.operator_transition import OperatorTransition, Word, operate
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
+from tenax.store.fleet.queues import find_ancestors
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, FanOutRow, OperatedItem
 from tenax.store.tables import live_items
@@ -52,7 +53,6 @@ from tenax.store.tables.executions import find_descendants
 from tenax.store.tables.fan_outs import load_fan_outs
 from tenax.store.tables.reopening import (
     delete_items,
-    find_line,
     lock_operated_items,
     restart_clocks,
     set_policies,
@@ -152,7 +152,9 @@ class _ItemActions:
 
     async def _lock(self) -> LockedFamily:
         """Locks the execution with its parents, and a failed one with its descendants: in the order of their ids."""
-        rows, now = await live_items.lock_executions(self.tx, await find_line(self.tx, self.execution_id))
+        rows, now = await live_items.lock_executions(
+            self.tx, await find_ancestors(self.tx, self.execution_id)
+        )
         if now is None:
             raise no_execution(self.execution_id)
         head = rows[self.execution_id]

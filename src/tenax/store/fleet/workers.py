@@ -13,6 +13,7 @@ from tenax.model.fleet_views import Lease, WorkerEvent
 from tenax.model.health import Health, WorkerState
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import Heartbeat, Registration
+from tenax.store.array_params import attributes
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -26,20 +27,9 @@ async def register_worker(tx: Connection, who: Registration, token_id: int | Non
 
     Returns False, and changes nothing, if the name belongs to another token.
     """
-    registered = await tx.fetchval(
-        sql("register_worker"),
-        who.worker,
-        who.version,
-        who.runtimes,
-        who.queues,
-        encode(who.labels),
-        who.slots,
-        who.life,
-        who.execution_id,
-        token_id,
-        who.protocol,
-    )
-    return registered is not None
+    abilities = (who.version, who.runtimes, who.queues, encode(who.labels), who.slots)
+    arguments = (who.worker, *abilities, who.life, who.execution_id, token_id, who.protocol)
+    return await tx.fetchval(sql("register_worker"), *arguments) is not None
 
 
 async def owner_of_worker(tx: Connection, name: str) -> str | None:
@@ -73,12 +63,8 @@ async def beat_worker(tx: Connection, beat: Heartbeat) -> BeatAnswer | None:
 async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, BeatAnswer]:
     """Records one heartbeat for each worker. A worker that is missing in the answer is unknown, or is locked by another
     transaction."""
-    rows = await tx.fetch(
-        sql("beat_workers"),
-        [beat.worker for beat in beats],
-        [beat.life for beat in beats],
-        [_reported(beat) for beat in beats],
-    )
+    who = attributes(beats, "worker", "life")
+    rows = await tx.fetch(sql("beat_workers"), *who, [_reported(beat) for beat in beats])
     return {name: BeatAnswer(*heard) for name, *heard in rows}
 
 
@@ -169,42 +155,20 @@ class RunTally:
 
 
 async def note_runs(tx: Connection, tallies: Mapping[str, RunTally], window: float) -> None:
-    found = list(tallies.values())
-    await tx.execute(
-        sql("note_runs"),
-        list(tallies),
-        [one.runs for one in found],
-        [one.failures for one in found],
-        [one.tail for one in found],
-        [one.succeeded for one in found],
-        window / BUCKETS,
-    )
+    found = attributes(list(tallies.values()), "runs", "failures", "tail", "succeeded")
+    await tx.execute(sql("note_runs"), list(tallies), *found, window / BUCKETS)
 
 
 async def note_losses(tx: Connection, lost: Sequence[Loss]) -> None:
-    await tx.execute(
-        sql("note_losses"),
-        [loss.worker for loss in lost],
-        [loss.item_id for loss in lost],
-        [loss.silent_since for loss in lost],
-        [loss.version for loss in lost],
-    )
+    found = attributes(lost, "worker", "item_id", "silent_since", "version")
+    await tx.execute(sql("note_losses"), *found)
 
 
 async def return_items(tx: Connection, ended: Mapping[str, Sequence[Run]]) -> None:
     """Corrects losses. Items that an earlier life of a worker has ended after all do not count as lost. There is rarely such a worker."""
     counted = await tx.fetch(sql("find_workers_counted_lost"), list(ended))
     if runs := [run for row in counted for run in ended[row["worker"]]]:
-        await _return_items(tx, runs)
-
-
-async def _return_items(tx: Connection, ended: Sequence[Run]) -> None:
-    await tx.execute(
-        sql("return_items"),
-        [run.worker for run in ended],
-        [run.item_id for run in ended],
-        [run.started_at for run in ended],
-    )
+        await tx.execute(sql("return_items"), *attributes(runs, "worker", "item_id", "started_at"))
 
 
 async def pardon_workers(tx: Connection, items: Sequence[int]) -> None:
@@ -281,15 +245,8 @@ class NewHealth:
 async def change_health(
     tx: Connection, changes: Sequence[NewHealth], events: Sequence[dict[str, Any]]
 ) -> None:
-    await tx.execute(
-        sql("change_health"),
-        [one.name for one in changes],
-        [one.health for one in changes],
-        [one.column for one in changes],
-        [one.probe_at for one in changes],
-        [one.recovering_since for one in changes],
-        [encode([one]) for one in events],
-    )
+    found = attributes(changes, "name", "health", "column", "probe_at", "recovering_since")
+    await tx.execute(sql("change_health"), *found, [encode([one]) for one in events])
 
 
 async def end_streaks(tx: Connection, names: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,18 +17,17 @@ from tenax.store.rows import (
     ExpiredItem,
     ItemRow,
     OpenItem,
-    RefusedItem,
     ServerItem,
 )
 from tenax.store.statements import named, sql
 from tenax.store.tables.claims import LeaseTerms
-from tenax.store.time_slices import TimeSlice
+from tenax.store.time_slices import Sliced
 
 _log = structlog.get_logger("tenax.service")
 
 
 async def lock_executions(
-    tx: Connection, ids: Sequence[int]
+    tx: Connection, ids: Iterable[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
     """Locks the executions in the order of their ids, and returns them with the time at which all were locked."""
     rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
@@ -65,13 +64,7 @@ async def lock_open_items(
     """Locks started items that only wait, or with `running_too` also those that run. `steps` restricts them to some
     steps."""
     rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
-    found: list[OpenItem] = []
-    time_slice = TimeSlice()
-    for row in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        found.append(OpenItem(*row))
-    return found
+    return [OpenItem(*row) async for row in Sliced(rows)]
 
 
 async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
@@ -184,10 +177,8 @@ async def beat_service(tx: Connection, lease: float, probe_after: float) -> None
         await tx.execute(sql("correct_times"), lease, probe_after)
 
 
-async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
-    """Finds ready items that every live worker able to run them has refused."""
-    return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
-
-
-async def lock_unwanted_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("lock_unwanted_items"), items)]
+async def find_unwanted_items(tx: Connection, alive_within: float) -> list[tuple[int, int]]:
+    """Finds ready items that every live worker able to run them has refused, with their executions."""
+    return [
+        (row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)
+    ]
