@@ -305,6 +305,7 @@ FIXED: dict[str, dict[str, Any]] = {
     "a failure in a paused execution": _played(
         _chain(), PAUSE, _told(BUSY), LOOK, LEASE, RESUME, LEASE, LOOK
     ),
+    "several successes": _played(_chain(), _told(GOOD), LOOK, LEASE, _told(GOOD), LOOK),
     "several failures": _played(_chain(), _told(BUSY), LEASE, _told(BUSY), LEASE, LOOK, _told(BUSY)),
     "a success at a limit": _played(
         _chain(concurrency=1), ANOTHER, LEASE, LOOK, _told(GOOD), LOOK, LEASE, LOOK, _told(GOOD), LOOK
