@@ -269,3 +269,59 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
         *draw(st.lists(_moves(count), min_size=3, max_size=16)),
     ]
     return {"stored": [CHILD], "workflows": [draw(workflows(n)) for n in range(count)], "moves": moves}
+
+
+GOOD = {"status": "succeeded", "result": {"n": 2}}
+BUSY = {"status": "failed", "facts": {"status_code": 503, "message": "503 Service Unavailable"}}
+
+
+def _chain(**more: Any) -> str:
+    own = {
+        "type": "python",
+        "task": "t:t",
+        "retry": {"max_attempts": 3, "initial_delay": 1, "jitter": 0},
+        **more,
+    }
+    steps = [{"step": "s0", "needs": [], **own}, {"step": "s1", "needs": ["s0"], **own}]
+    return json.dumps({"name": "w0", "workflow": steps})
+
+
+def _played(workflow: str, *moves: dict[str, Any]) -> dict[str, Any]:
+    begin = [{"do": "submit", "starts": [(0, None)], "then": 1}, {"do": "settle"}, {"do": "lease"}]
+    return {"stored": [], "workflows": [workflow], "moves": [*begin, *moves]}
+
+
+def _told(outcome: dict[str, Any]) -> dict[str, Any]:
+    return {"do": "report", "outcomes": [(0, outcome)], "then": 2}
+
+
+PAUSE, LOOK, LEASE = {"do": "pause", "which": 0}, {"do": "look"}, {"do": "lease"}
+RESUME = {"do": "resume", "which": 0}
+ANOTHER = {"do": "submit", "starts": [(0, None)], "then": 1}
+FIXED: dict[str, dict[str, Any]] = {
+    "a success in a paused execution": _played(
+        _chain(), PAUSE, _told(GOOD), LOOK, LEASE, RESUME, LEASE, LOOK
+    ),
+    "a failure in a paused execution": _played(
+        _chain(), PAUSE, _told(BUSY), LOOK, LEASE, RESUME, LEASE, LOOK
+    ),
+    "several successes": _played(_chain(), _told(GOOD), LOOK, LEASE, _told(GOOD), LOOK),
+    "several failures": _played(_chain(), _told(BUSY), LEASE, _told(BUSY), LEASE, LOOK, _told(BUSY)),
+    "a success at a limit": _played(
+        _chain(concurrency=1), ANOTHER, LEASE, LOOK, _told(GOOD), LOOK, LEASE, LOOK, _told(GOOD), LOOK
+    ),
+    "a failure at a limit": _played(_chain(concurrency=1), ANOTHER, LEASE, _told(BUSY), LOOK, LEASE, LOOK),
+    "limits of keys": _played(
+        _chain(concurrency={"limit": 1, "key": "k"}), ANOTHER, ANOTHER, LEASE, LOOK, _told(GOOD), LEASE, LOOK
+    ),
+    "a report of a lost lease": _played(
+        _chain(),
+        {"do": "lose", "which": 0},
+        {"do": "wait", "seconds": 45},
+        LEASE,
+        {"do": "repeat", "which": 0},
+        LOOK,
+    ),
+}
+"""Scenarios in which a guard matters that random scenarios rarely reach: executions that are paused between a lease and its report, and limits
+that only one item fits. Executions begin one after the other, so that one of them is first."""

@@ -11,30 +11,11 @@ from support.hand import Hand, one_postgres
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import check_event
-from tenax.model.wire import Assignment, ReportAnswer
 from tenax.store.tables import log
 from tenax.store.transaction import transaction
 
 pytestmark = [one_postgres, pytest.mark.settings(callback_url="http://tenax.test")]
-ASYNC = """
-name: jobs
-workflow:
-  - {step: job, type: http, url: "http://callee.test/jobs", async: {deadline: 1h}}
-"""
 LARGE = Outcome("succeeded", {"pages": "x" * 1_000_000})
-
-
-async def accepted(hand: Hand) -> Assignment:
-    """Submits an async step, and lets its callee accept it."""
-    _, a = await hand.start(ASYNC)
-    assert (await hand.report(a, Outcome("accepted"))).status == "applied"
-    return a
-
-
-async def call_back(hand: Hand, a: Assignment, outcome: Outcome) -> ReportAnswer:
-    return await hand.engine.callback(
-        a.execution_id, a.item_id, a.attempt, a.receipt, outcome, step=a.step, item=a.item
-    )
 
 
 async def late_results(hand: Hand, execution_id: int) -> list[dict[str, Any]]:
@@ -51,11 +32,11 @@ async def size_of_log(hand: Hand) -> int:
 
 
 async def test_a_late_callback_is_recorded_by_its_digest_and_its_beginning(hand):
-    a = await accepted(hand)
+    a = await hand.accepted()
     await hand.engine.cancel(a.execution_id, actor="ann")
     before = await size_of_log(hand)
     for _ in range(5):
-        assert (await call_back(hand, a, LARGE)).status == "late"
+        assert (await hand.call_back(a, LARGE)).status == "late"
     [late] = await late_results(hand, a.execution_id)
     data = late["data"]
     assert "result" not in data
@@ -68,18 +49,18 @@ async def test_a_late_callback_is_recorded_by_its_digest_and_its_beginning(hand)
 
 
 async def test_the_same_callback_as_the_applied_one_leaves_nothing(hand):
-    a = await accepted(hand)
-    assert (await call_back(hand, a, LARGE)).status == "applied"
+    a = await hand.accepted()
+    assert (await hand.call_back(a, LARGE)).status == "applied"
     before = await hand.types(a.execution_id)
-    assert (await call_back(hand, a, LARGE)).status == "late"
+    assert (await hand.call_back(a, LARGE)).status == "late"
     assert await hand.types(a.execution_id) == before
 
 
 async def test_different_late_callbacks_are_recorded_up_to_ten(hand):
-    a = await accepted(hand)
+    a = await hand.accepted()
     await hand.engine.cancel(a.execution_id, actor="ann")
     for n in range(15):
-        assert (await call_back(hand, a, Outcome("succeeded", n))).status == "late"
+        assert (await hand.call_back(a, Outcome("succeeded", n))).status == "late"
     found = await late_results(hand, a.execution_id)
     assert [e["data"]["result"] for e in found] == list(range(10))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from support.hand import Hand
 
+KID = "name: kid\nworkflow: [{step: x, type: python, task: 't:t'}]\n"
 WORK = "name: work\nworkflow: [{step: do, type: python, task: 't:t'}]\n"
 LEAF = """
 name: leaf
@@ -27,6 +28,15 @@ async def begun(hand: Hand, source: str, **more: Any) -> int:
     id_ = await hand.submit(source, **more)
     await hand.settle_down()
     return id_
+
+
+async def awaiting(hand: Hand, id_: int) -> dict[tuple[str, int | None], tuple[object, ...]]:
+    """By step and place, what its item waits for, in which attempt, and until when."""
+    rows = await hand.sql(
+        "select step, item_no, state, awaiting, attempt, expires_at from tenax.item where execution_id = $1",
+        id_,
+    )
+    return {(row["step"], row["item_no"]): tuple(row)[2:] for row in rows}
 
 
 async def three_levels(hand: Hand) -> list[int]:

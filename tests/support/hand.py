@@ -27,6 +27,7 @@ from tenax.model.wire import (
     Registration,
     Release,
     Report,
+    ReportAnswer,
     Submission,
 )
 from tenax.settings import Settings
@@ -44,9 +45,19 @@ workflow:
     task: some:task
     retry: {max_attempts: 3, initial_delay: 1, backoff_multiplier: 2, jitter: 0}
 """
+ASYNC = """
+name: jobs
+workflow:
+  - step: job
+    type: http
+    url: http://callee.test/jobs
+    async: {deadline: 1h}
+    retry: {max_attempts: 3, initial_delay: 10s, backoff: fixed, jitter: 0}
+"""
 STARTED = ["execution_started", "step_enqueued", "action_started"]
 STEP_DONE = ["action_completed", "step_completed"]
 EXHAUSTED = ["step_retry_exhausted", "step_failed_terminal", "execution_failed"]
+CALLED_BACK = Outcome("succeeded", {"pages": 3})
 CANCELLED = ["operator_action", "item_cancelled", "execution_cancelled"]
 
 
@@ -93,6 +104,20 @@ class Hand:
     async def fail(self, assignment: Assignment, **facts: Any) -> Any:
         facts = facts or {"status_code": 503, "message": "503 Service Unavailable"}
         return await self.report(assignment, Outcome("failed", facts=Facts(**facts)))
+
+    async def accepted(self, source: str = ASYNC) -> Assignment:
+        """Submits a workflow, leases its first step, and lets the callee accept it."""
+        _, a = await self.start(source)
+        assert (await self.report(a, Outcome("accepted", {"status_code": 202}))).status == "applied"
+        return a
+
+    async def call_back(
+        self, a: Assignment, outcome: Outcome = CALLED_BACK, *, attempt: int | None = None
+    ) -> ReportAnswer:
+        number = a.attempt if attempt is None else attempt
+        return await self.engine.callback(
+            a.execution_id, a.item_id, number, a.receipt, outcome, step=a.step, item=a.item
+        )
 
     async def act(self, execution_id: int, action: str, **more: Any) -> ActionAnswer:
         """Carries out an operator's action."""

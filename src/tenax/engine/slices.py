@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-from tenax.store.time_slices import SLICE, TimeSlice, give_way, urgent
+from tenax.store.time_slices import SLICE, Sliced, TimeSlice, give_way, urgent
 
-__all__ = ["LARGE", "SLICE", "TimeSlice", "give_way_after", "in_slices", "urgent"]
+__all__ = ["LARGE", "SLICE", "Sliced", "TimeSlice", "give_way_after", "in_slices", "urgent"]
 
 LARGE = 1_000_000
 """Bytes of data that are large. To copy, search or encode them takes a good part of a time slice."""

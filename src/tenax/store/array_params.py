@@ -31,5 +31,10 @@ def lines(values: Sequence[str | None]) -> str | None:
     return "\n".join([value or "" for value in values]) if any(values) else None
 
 
+def attributes(rows: Sequence[Any], *names: str) -> list[list[Any]]:
+    """Returns a list for each of these attributes, with its values of all rows."""
+    return [[getattr(row, name) for row in rows] for name in names]
+
+
 def columns(*lists: Sequence[Any]) -> list[Sequence[str | None] | str | None]:
     return [column(values) for values in lists]

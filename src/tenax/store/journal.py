@@ -19,7 +19,7 @@ from tenax.model.letters.letter import Letters
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import BUDGET_QUEUE, SERVER_QUEUE
 from tenax.policy.transition import Consequences
-from tenax.store.array_params import column, columns
+from tenax.store.array_params import attributes, column, columns
 from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, change_parameters, locked_change
 from tenax.store.rows import (
@@ -277,14 +277,8 @@ class Journal:
         for new_fan_out in self.new_fan_outs:
             await _insert_fan_out(tx, new_fan_out, self.now)
         if self.accepted:
-            await tx.execute(
-                sql("accept_items"),
-                [item.id for item in self.accepted],
-                [item.attempt for item in self.accepted],
-                [item.awaiting for item in self.accepted],
-                [item.until for item in self.accepted],
-                self.now,
-            )
+            accepted = attributes(self.accepted, "id", "attempt", "awaiting", "until")
+            await tx.execute(sql("accept_items"), *accepted, self.now)
         for execution_id, lender, borrower in self.copied_results:
             await tx.execute(sql("copy_step_result"), execution_id, lender, borrower)
         for execution_id, steps in self.gathered.items():
@@ -365,14 +359,6 @@ async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> No
 
 
 async def _fill_slots(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
-    filled: int = await tx.fetchval(
-        sql("fill_slots"),
-        [fan_out.execution_id for fan_out in fan_outs],
-        [fan_out.step for fan_out in fan_outs],
-        [fan_out.ended for fan_out in fan_outs],
-        [fan_out.failed for fan_out in fan_outs],
-        [fan_out.attempts for fan_out in fan_outs],
-        [fan_out.placed for fan_out in fan_outs],
-        [fan_out.closed for fan_out in fan_outs],
-    )
+    counters = attributes(fan_outs, "execution_id", "step", "ended", "failed", "attempts", "placed", "closed")
+    filled: int = await tx.fetchval(sql("fill_slots"), *counters)
     return filled

@@ -194,14 +194,6 @@ class LeasedItem(msgspec.Struct, gc=False):
         return seconds_since(self.created, now)
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedItem:
-    """Is a ready item that no worker is left to run."""
-
-    id: int
-    execution_id: int
-
-
 class NewLease(NamedTuple):
     """Is the lease of an item that is leased as it is inserted."""
 

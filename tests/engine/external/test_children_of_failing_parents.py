@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from support.child_workflows import begun, child_of
-from support.hand import Hand
-
-KID = "name: kid\nworkflow: [{step: x, type: python, task: 't:t'}]\n"
-
-
-async def awaiting(hand: Hand, id_: int) -> dict[tuple[str, int | None], tuple[object, ...]]:
-    """By step and place, what its item waits for, in which attempt, and until when."""
-    rows = await hand.sql(
-        "select step, item_no, state, awaiting, attempt, expires_at from tenax.item where execution_id = $1",
-        id_,
-    )
-    return {(row["step"], row["item_no"]): tuple(row)[2:] for row in rows}
-
+from support.child_workflows import KID, awaiting, begun, child_of
 
 DOOMED = """
 name: parent

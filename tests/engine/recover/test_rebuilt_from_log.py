@@ -7,26 +7,15 @@ from typing import Any
 
 import pytest
 from support.fan_out_workflows import RETRY, by_item, fan, give_up
-from support.hand import Hand
+from support.hand import ASYNC, CALLED_BACK, Hand
 from support.laws import laws_broken
 
 from tenax.model.attempt.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, ReportAnswer
 
 pytestmark = pytest.mark.settings(callback_url="http://tenax.test")
-ASYNC = """
-name: jobs
-workflow:
-  - step: job
-    type: http
-    url: http://callee.test/jobs
-    async: {deadline: 1h}
-    retry: {max_attempts: 3, initial_delay: 10s, backoff: fixed, jitter: 0}
-"""
 ITEMS = ASYNC.replace(
     "    retry:", "    for_each: [a, b, c]\n    parallelism: 2\n    tolerate: 1\n    retry:"
 )
-DONE = Outcome("succeeded", {"pages": 3})
 FAILED = Outcome("failed", facts=Facts(status_code=503, message="the queue is full"))
 ACCEPTED = Outcome("accepted", {"status_code": 202})
 ALL = ("item", "fan", "item_result")
@@ -45,19 +34,6 @@ UNDO = {"type": "python", "task": "t:undo", "args": {"item": "{{ item }}", "got"
 async def lose(hand: Hand, *tables: str) -> None:
     for table in tables:
         await hand.sql(f"delete from tenax.{table}")
-
-
-async def call_back(hand: Hand, a: Assignment, outcome: Outcome = DONE) -> ReportAnswer:
-    return await hand.engine.callback(
-        a.execution_id, a.item_id, a.attempt, a.receipt, outcome, step=a.step, item=a.item
-    )
-
-
-async def accepted(hand: Hand) -> Assignment:
-    """Submitted, leased, and taken on by its callee."""
-    _, a = await hand.start(ASYNC)
-    assert (await hand.report(a, ACCEPTED)).status == "applied"
-    return a
 
 
 async def starts(hand: Hand, id_: int) -> Counter[tuple[int | None, int | None]]:
@@ -80,11 +56,11 @@ async def finish(hand: Hand, id_: int) -> dict[str, Any]:
 
 
 async def test_a_callee_can_call_back_after_its_item_was_lost(hand):
-    a = await accepted(hand)
+    a = await hand.accepted()
     await lose(hand, "item")
     await hand.engine.sweep()
     assert await laws_broken(hand) == set()
-    assert (await call_back(hand, a)).verdict == "complete"
+    assert (await hand.call_back(a)).verdict == "complete"
     assert await hand.status(a.execution_id) == "completed"
     assert await laws_broken(hand) == set()
 
@@ -94,18 +70,18 @@ async def test_so_can_one_that_calls_back_before_its_answer_has_come(hand):
     a = await hand.lease_one()
     await lose(hand, "item")
     await hand.engine.sweep()
-    assert (await call_back(hand, a)).verdict == "complete"
+    assert (await hand.call_back(a)).verdict == "complete"
 
 
 async def test_the_receipt_stays_over_the_attempts_after_the_loss(hand):
-    first = await accepted(hand)
-    assert (await call_back(hand, first, FAILED)).verdict == "retry"
+    first = await hand.accepted()
+    assert (await hand.call_back(first, FAILED)).verdict == "retry"
     await lose(hand, "item")
     await hand.engine.sweep()
     await hand.wait(10)
     second = await hand.lease_one()
     assert (second.attempt, second.item_id, second.receipt) == (2, first.item_id, first.receipt)
-    assert (await call_back(hand, first)).verdict == "complete", "a success of an earlier attempt counts"
+    assert (await hand.call_back(first)).verdict == "complete", "a success of an earlier attempt counts"
     assert await laws_broken(hand) == set()
 
 
@@ -115,15 +91,15 @@ async def test_the_callees_of_an_async_fan_out_can_call_back(hand, lost):
     leased = by_item(await hand.lease())
     for a in leased.values():
         assert (await hand.report(a, ACCEPTED)).status == "applied"
-    assert (await call_back(hand, leased[0], FAILED)).verdict == "retry"
+    assert (await hand.call_back(leased[0], FAILED)).verdict == "retry"
     await hand.lease()
     await lose(hand, *lost)
     await hand.engine.sweep()
-    assert (await call_back(hand, leased[1])).verdict == "complete"
-    assert (await call_back(hand, leased[0])).verdict == "complete"
+    assert (await hand.call_back(leased[1])).verdict == "complete"
+    assert (await hand.call_back(leased[0])).verdict == "complete"
     execution = await finish(hand, id_)
     assert execution["status"] == "completed"
-    assert execution["steps"]["job"]["result"][:2] == [DONE.result, DONE.result]
+    assert execution["steps"]["job"]["result"][:2] == [CALLED_BACK.result, CALLED_BACK.result]
     assert max((await starts(hand, id_)).values()) == 1
     assert await laws_broken(hand) == set()
 

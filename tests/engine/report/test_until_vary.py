@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.hand import Hand, one_postgres
-from support.recorded.replay import check_decisions, plan_of
+from support.laws import verify
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
@@ -48,7 +48,9 @@ async def poll_once(hand: Hand, result: Any, delay: float = 5) -> Assignment:
 
 
 async def decisions_made_again(hand: Hand, id_: int) -> int:
-    return check_decisions(await plan_of(hand, id_), await hand.events(id_))
+    report = await verify(hand, id_)
+    assert report["violations"] == []
+    return int(report["decisions"])
 
 
 # -- until

@@ -16,29 +16,31 @@ from tenax.store.dispatch import able_workers, claims
 from tenax.store.dispatch.claims import WorkerGroup
 from tenax.store.fleet import worker_health, workers
 from tenax.store.statements import sql
-from tenax.store.tables import compensations, due_items, inbox, live_items
+from tenax.store.tables import budgets, compensations, due_items, inbox, live_items
 from tenax.store.tables import fan_outs as fans
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
-LEVELS = {("default", 5): 10}
+LEVELS = dict.fromkeys([("default", priority) for priority in range(9, -1, -1)], 10)
 RESTRICTED = {"suspects": True, "extra": 50, "max_lanes": 10, "divided": True}
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
-SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
-    "item_pkey": lambda tx: live_items.load_leased_items(tx, [1], [NOBODY]),
-    "item_ready": lambda tx: claims.find_unrestricted(tx, GROUP, LEVELS, 10),
-    "item_restricted": lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 10, 0, **RESTRICTED),
-    "item_action_limit": lambda tx: claims.count_running(tx, ["g1"]),
-    "item_key_limit": lambda tx: claims.count_running(tx, ["g1"]),
-    "item_labelled": able_workers.find_asked_labels,
-    "item_refused": lambda tx: due_items.find_unwanted_items(tx, 30.0),
-    "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
-    "item_due": lambda tx: tx.fetch(sql("next_wake"), [], SERVER_QUEUE, 5.0),
-    "item_expiry": lambda tx: due_items.find_expired_items(tx, 10, []),
-    "item_without_slot": lambda tx: fans.find_free_slots(tx, 10),
-    "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
-    "item_execution": lambda tx: live_items.lock_open_items(tx, [7], running_too=True),
+SERVES: dict[str, tuple[Callable[[Any], Awaitable[Any]], int]] = {
+    "item_pkey": (lambda tx: live_items.load_leased_items(tx, [1], [NOBODY]), 10),
+    "item_ready": (lambda tx: claims.find_unrestricted(tx, GROUP, LEVELS, 10), 100),
+    "item_restricted": (lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 1000, 7, **RESTRICTED), 200),
+    "item_action_limit": (lambda tx: claims.count_running(tx, ["g1", "g2"]), 10),
+    "item_key_limit": (lambda tx: claims.unblock_items(tx, ["g1", "g1", "g2"]), 50),
+    "item_labelled": (able_workers.find_asked_labels, 6_000),
+    "item_refused": (lambda tx: due_items.find_unwanted_items(tx, 30.0), 500),
+    "item_suspect": (lambda tx: claims.find_suspecting_workers(tx, ["w0", "w1"]), 50),
+    "item_due": (lambda tx: tx.fetch(sql("next_wake"), [], SERVER_QUEUE, 5.0), 100),
+    "item_expiry": (lambda tx: due_items.find_expired_items(tx, 10, []), 100),
+    "item_without_slot": (lambda tx: fans.find_free_slots(tx, 10), 100),
+    "item_undo": (lambda tx: compensations.start_next(tx, 7, WHEN, []), 10),
+    "item_execution": (lambda tx: live_items.lock_open_items(tx, [7], running_too=True), 11_000),
+    "item_unpaid": (lambda tx: budgets.find_unpaid_trees(tx, []), 10),
 }
+"""A statement for each index, and the rows of items that it may read."""
 WHEN = "2026-01-01 00:00:00+00"
 _WAITING = """
 insert into tenax.item (execution_id, plan_id, step, item_no, state, stopped_by, compensates, queue, runtime, priority,
@@ -64,20 +66,21 @@ async def fill(connection: Connection) -> None:
     await analyze(connection)
 
 
-async def test_each_index_has_a_statement_that_reads_it(database_url):
+async def test_each_index_has_a_statement_that_reads_it_and_little_of_it(database_url):
     read = {}
     async with connected(database_url) as connection:
         await fill(connection)
         rows = await connection.fetch(
             "select indexname from pg_indexes where schemaname = 'tenax' and tablename = 'item'"
         )
-        for index, call in SERVES.items():
-            explaining = Explaining(connection)
-            await call(explaining)
-            read[index] = {str(node["Index Name"]) for node in explaining.nodes if "Index Name" in node}
+        for index, (call, _) in SERVES.items():
+            read[index] = Explaining(connection)
+            await call(read[index])
     there = {row["indexname"] for row in rows}
     assert there == set(SERVES)
-    assert {index: names for index, names in read.items() if index not in names} == {}
+    for index, explaining in read.items():
+        assert index in {node.get("Index Name") for node in explaining.nodes}
+        assert rows_read(explaining.reading("item")) <= SERVES[index][1], index
     assert len(there) <= 14, "13 besides the key"
 
 

@@ -142,6 +142,9 @@ EACH_TIME: dict[str, Call] = {
     "lock_executions": STRAIGHTLY["lock_executions"],
     "load_leased_items": STRAIGHTLY["load_leased_items"],
     "under lock": STRAIGHTLY["under lock"],
+    "lease_chosen": lambda tx, rows, _: claims.lease_chosen(
+        tx, range(1, len(rows) + 1), slots(len(rows)), LeaseTerms(30.0, 1.0)
+    ),
     "insert_executions": insert,
 }
 PER_ROW, AT_LEAST = 25, 120

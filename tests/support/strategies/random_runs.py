@@ -70,20 +70,23 @@ def without_undo(source: str) -> str:
 class Night:
     source = PARENT
 
-    def __init__(self, hand: Hand, seed: int, *, operators: int = 0) -> None:
+    def __init__(self, hand: Hand, seed: int, *, operators: int = 0, repeats: int = 0) -> None:
         self.hand = hand
         self.dice = random.Random(seed)
         self.held: list[Assignment] = []
         self.calls: list[Assignment] = []
+        self.done: list[tuple[Assignment, Outcome]] = []
         self.operators = [self.operate] * operators
         """How often operators act, beside the moves of all others."""
         self.acted: Counter[str] = Counter()
+        self.repeats = [self.repeat] * repeats
+        """How often workers repeat a report, or report on an attempt that they had lost."""
         hand.engine.context.roll = self.dice.random
 
     async def play(self, moves: int) -> None:
         there_are = [self.lease, self.lease, self.report, self.report, self.report, self.call_back, self.call_back,
                      self.signal, self.approve, self.submit, self.beat, self.beat, self.freeze, self.hand_back,
-                     self.cancel, self.pause, self.resume, self.resume, self.restart, *self.operators]  # fmt: skip
+                     self.cancel, self.pause, self.resume, self.resume, self.restart, *self.operators, *self.repeats]  # fmt: skip
         for _ in range(moves):
             await self.dice.choice(there_are)()
             await self.hand.pass_time(self.dice.choice([0, 0, 0.5, 2, 7]))
@@ -118,7 +121,12 @@ class Night:
     async def report(self) -> None:
         if a := self.take():
             takes_on = a.callback is not None and self.dice.random() < 0.8
-            await self.hand.report(a, Outcome("accepted") if takes_on else self.outcome())
+            self.done.append((a, Outcome("accepted") if takes_on else self.outcome()))
+            await self.hand.report(*self.done[-1])
+
+    async def repeat(self) -> None:
+        if self.done:
+            await self.hand.report(*self.dice.choice(self.done))
 
     async def call_back(self) -> None:
         if self.calls:
@@ -144,7 +152,8 @@ class Night:
             await self.hand.beat(*self.held, worker=worker)
 
     async def freeze(self) -> None:
-        self.take()
+        if a := self.take():
+            self.done.append((a, Outcome("succeeded")))
 
     async def hand_back(self) -> None:
         if a := self.take():

@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
-from tenax.engine.graph.settle import settle
+from tenax.engine.graph.settle import delays_of, settle
 from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce, whenever
 from tenax.errors import Unreachable
@@ -99,7 +99,7 @@ async def _apply_endings(
             ended.append(EndedAttempt(item, _with_usage(_outcome(child), spent.get(child.id)), "ended"))
     journal = Journal(now)
     decisions = await settle(tx, context, journal, executions, ended)
-    return journal, [d.delay.delay for d in decisions if d.delay is not None]
+    return journal, delays_of(decisions)
 
 
 async def _spent(

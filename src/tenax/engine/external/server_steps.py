@@ -20,7 +20,7 @@ from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_child
 from tenax.engine.graph.template_scope import load_missing_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
-from tenax.engine.slices import TimeSlice
+from tenax.engine.slices import Sliced
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import read_ledger
@@ -146,10 +146,7 @@ async def _start_batch(
         journal = Journal(now, max_result_bytes=context.settings.max_rendered)
         batch = _Batch(tx, context, journal, executions, patient)
         await batch.prepare(items)
-        time_slice = TimeSlice()
-        for item in items:
-            if time_slice.is_over:
-                await time_slice.give_way()
+        async for item in Sliced(items):
             await batch.start(item)
         await settle(tx, context, batch.journal, executions, batch.ended)
     context.notifier.announce(

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.budget_book import with_told_usage
-from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import Found
-from tenax.engine.notifier import announce
+from tenax.engine.graph.settle import settle_found
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import EndedLife
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.connect import Connection
 from tenax.store.fleet.workers import find_leases_of_life
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem
-from tenax.store.tables import due_items, live_items
+from tenax.store.tables import due_items
 
 BATCH = 500  # leases that one transaction decides on
 _log = structlog.get_logger("tenax.fleet")
@@ -33,7 +33,7 @@ async def end_life(context: EngineContext, ended: EndedLife) -> int:
     while True:
         async with context.transaction() as tx:
             found = await find_leases_of_life(tx, ended.worker, ended.life, BATCH)
-        decided = await _lose(context, ended, found) if found else 0
+        decided = await settle_found(context, found, partial(_lose, ended))
         lost += decided
         if not decided:
             break
@@ -42,18 +42,12 @@ async def end_life(context: EngineContext, ended: EndedLife) -> int:
     return lost
 
 
-async def _lose(context: EngineContext, ended: EndedLife, found: Sequence[Found]) -> int:
-    async with context.transaction() as tx:
-        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
-        if now is None:
-            return 0
-        locked = await due_items.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
-        items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
-        journal = Journal(now)
-        died = await with_told_usage(tx, [_died(item) for item in items])
-        decisions = await settle(tx, context, journal, executions, died)
-    announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
-    return len(items)
+async def _lose(
+    ended: EndedLife, tx: Connection, _journal: Journal, items: Sequence[int]
+) -> list[EndedAttempt]:
+    locked = await due_items.lock_expired_items(tx, items, life=ended.life)
+    lost = [item for item in locked if item.worker == ended.worker and item.of_this_life]
+    return await with_told_usage(tx, [_died(item) for item in lost])
 
 
 def _died(item: ExpiredItem) -> EndedAttempt:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
 from tenax.engine.graph.template_scope import load_missing_inputs, load_results, scope_of
-from tenax.engine.slices import TimeSlice
+from tenax.engine.slices import Sliced, TimeSlice
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
@@ -59,11 +59,9 @@ async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[
     if not executions:
         return
     await cancel_items(tx, journal, executions, running_too=False)
-    failed, time_slice = set(executions), TimeSlice()
+    failed = set(executions)
     kept: list[NewItem] = []
-    for new in journal.new_items:
-        if time_slice.is_over:
-            await time_slice.give_way()
+    async for new in Sliced(journal.new_items):
         if new.execution_id in failed:
             journal.log(new.execution_id, event(ItemCancelled, new.step))
         else:
@@ -91,10 +89,7 @@ async def cancel_items(
     ended = [item for item in found if item.id not in going]
     if any(is_in_tree(item.ledger) for item in ended):
         await charge_unreported(tx, journal, ended, "cancelled")
-    time_slice = TimeSlice()
-    for item in ended:
-        if time_slice.is_over:
-            await time_slice.give_way()
+    async for item in Sliced(ended):
         check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.freed_limits += item.limits

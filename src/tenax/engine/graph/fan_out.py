@@ -25,7 +25,6 @@ from tenax.store.rows import FanOutRow
 from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import (
     close_fan_out,
-    close_fan_out_without_result,
     find_free_slots,
     load_last_failure,
     load_open_fan_outs,
@@ -122,7 +121,7 @@ async def _end_failed(
     try:
         await close_fan_out(tx, fan_out, "failed", failure)
     except TooLarge:
-        await close_fan_out_without_result(tx, fan_out, failure)
+        await close_fan_out(tx, fan_out, "failed", failure, gather=False)
     return StepRow(
         fan_out.execution_id, fan_out.step, "failed", attempts=fan_out.attempts, failure=failure, stored=True
     )

@@ -6,7 +6,7 @@ Outcomes, decisions and the items they queue go into one journal, which one tran
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -17,6 +17,8 @@ from tenax.engine.graph.budget_book import BudgetBook, is_in_tree
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
+from tenax.engine.isolate_failures import Found
+from tenax.engine.notifier import announce
 from tenax.engine.slices import TimeSlice
 from tenax.model.decision import Decision
 from tenax.policy.outcome_events import EndedAttempt
@@ -25,6 +27,7 @@ from tenax.policy.transition import Transition, transition
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, FanOutRow
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import load_fan_outs
 from tenax.store.tables.steps import StepKey
 
@@ -60,6 +63,31 @@ async def settle(
         await book.write(tx, journal.now)
     await write(tx, context, journal)
     return decisions
+
+
+async def settle_found(
+    context: EngineContext,
+    found: Sequence[Found],
+    end: Callable[[Connection, Journal, Sequence[int]], Awaitable[Sequence[EndedAttempt]]],
+) -> int:
+    """Settles items whose attempts the server itself ends, in one transaction. `end` locks those of these items that are still to end, and
+    says how. Returns their number."""
+    if not found:
+        return 0
+    async with context.transaction() as tx:
+        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
+        if now is None:
+            return 0
+        journal = Journal(now)
+        ended = await end(tx, journal, [item_id for item_id, _ in found])
+        decisions = await settle(tx, context, journal, executions, ended)
+    announce(context.notifier, journal, delays_of(decisions))
+    return len(ended)
+
+
+def delays_of(decisions: Sequence[Decision]) -> list[float]:
+    """Returns the seconds until each of these retries is due."""
+    return [d.delay.delay for d in decisions if d.delay is not None]
 
 
 @dataclass(slots=True)

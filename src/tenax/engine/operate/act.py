@@ -46,6 +46,7 @@ from tenax.policy.operator_actions import ENDS_ITEM, EXECUTION_ACTIONS, ItemActi
 from tenax.policy.operator_transition import Instruction, OperatorTransition, operate
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
+from tenax.store.fleet.queues import find_ancestors
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, FanOutRow, OperatedItem
 from tenax.store.tables import live_items
@@ -53,7 +54,6 @@ from tenax.store.tables.executions import find_descendants
 from tenax.store.tables.fan_outs import load_fan_outs
 from tenax.store.tables.reopening import (
     delete_items,
-    find_line,
     lock_operated_items,
     restart_clocks,
     set_policies,
@@ -153,8 +153,10 @@ class _ItemActions:
     # -- locks and targets
 
     async def _lock(self) -> LockedFamily:
-        """Locks the execution and its parents in the order of their ids. Descendants of a failed one are locked too."""
-        rows, now = await live_items.lock_executions(self.tx, await find_line(self.tx, self.execution_id))
+        """Locks the execution with its parents, and a failed one with its descendants: in the order of their ids."""
+        rows, now = await live_items.lock_executions(
+            self.tx, await find_ancestors(self.tx, self.execution_id)
+        )
         if now is None:
             raise no_execution(self.execution_id)
         head = rows[self.execution_id]

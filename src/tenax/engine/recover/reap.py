@@ -12,14 +12,15 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.budget_book import with_told_usage
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import cancel_waiting, fail_execution
-from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import IsolatedItems
+from tenax.engine.graph.settle import settle_found
+from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, FailureClass, Outcome
 from tenax.model.durations import format_duration
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import service
+from tenax.store.connect import Connection
 from tenax.store.dispatch.able_workers import find_served_items
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow
@@ -56,27 +57,17 @@ class Reaper:
             found = await due_items.find_expired_items(tx, BATCH, self.isolated)
         return await self._isolated.process(found, self._decide, "an expired work item cannot be decided on")
 
-    async def _decide(self, found: Sequence[tuple[int, int]]) -> int:
-        return await _reap_batch(self._context, found)
+    async def _decide(self, found: Sequence[Found]) -> int:
+        return await settle_found(self._context, found, self._end)
 
-
-async def _reap_batch(context: EngineContext, found: Sequence[tuple[int, int]]) -> int:
-    if not found:
-        return 0
-    async with context.transaction() as tx:
-        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
-        if now is None:
-            return 0
-        items = await due_items.lock_expired_items(tx, [item_id for item_id, _ in found])
-        journal = Journal(now)
+    async def _end(self, tx: Connection, _journal: Journal, ids: Sequence[int]) -> list[EndedAttempt]:
+        context = self._context
+        items = await due_items.lock_expired_items(tx, ids)
         waited = [item.id for item in items if item.state in ("queued", "retrying")]
         served = await find_served_items(tx, waited, context.settings.lease) if waited else set()
         plans = await context.plans.load(tx, {item.plan_id for item in items})
         ended = [_expired(context, plans[item.plan_id], item, is_served=item.id in served) for item in items]
-        ended = await with_told_usage(tx, ended)
-        decisions = await settle(tx, context, journal, executions, ended)
-    announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
-    return len(items)
+        return await with_told_usage(tx, ended)
 
 
 def _expired(context: EngineContext, plan: Plan, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:

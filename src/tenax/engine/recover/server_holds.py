@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.context import EngineContext
-from tenax.engine.graph.settle import settle
+from tenax.engine.graph.settle import settle_found
 from tenax.engine.isolate_failures import Found, IsolatedItems
-from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import event
 from tenax.model.events.types import RetryReleased
 from tenax.model.execution_views import Event
 from tenax.model.fleet.health import SERVER_ACTOR
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.connect import Connection
 from tenax.store.fleet import queues
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
@@ -41,22 +41,14 @@ class HeldItemReleases:
         return await self._isolated.process(found, self._decide, "a held work item cannot be decided on")
 
     async def _decide(self, found: Sequence[Found]) -> int:
-        context = self._context
-        async with context.transaction() as tx:
-            executions, now = await live_items.lock_executions(
-                tx, [execution_id for _, execution_id in found]
-            )
-            if now is None:
-                return 0
-            items = await live_items.lock_items(tx, [item_id for item_id, _ in found])
-            held = [item for item in items if item.state == "held"]
-            journal = Journal(now)
-            events = {id_: await get_events(tx, id_) for id_ in {item.execution_id for item in held}}
-            why = "poison_after would not hold it any more"
-            released = [released_attempt(item, events[item.execution_id], journal, why) for item in held]
-            decisions = await settle(tx, context, journal, executions, released)
-        announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
-        return len(held)
+        return await settle_found(self._context, found, _release)
+
+
+async def _release(tx: Connection, journal: Journal, items: Sequence[int]) -> list[EndedAttempt]:
+    held = [item for item in await live_items.lock_items(tx, items) if item.state == "held"]
+    events = {id_: await get_events(tx, id_) for id_ in {item.execution_id for item in held}}
+    why = "poison_after would not hold it any more"
+    return [released_attempt(item, events[item.execution_id], journal, why) for item in held]
 
 
 def released_attempt(item: ItemRow, events: Sequence[Event], journal: Journal, reason: str) -> EndedAttempt:

@@ -8,14 +8,14 @@ from datetime import datetime
 import structlog
 
 from tenax.engine.context import EngineContext
-from tenax.engine.graph.settle import settle
+from tenax.engine.graph.settle import settle_found
 from tenax.engine.isolate_failures import Found, IsolatedItems
-from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import format_duration
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import service
+from tenax.store.connect import Connection
 from tenax.store.fleet import queues
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
@@ -56,22 +56,16 @@ class UnservedWork:
         )
 
     async def _give_up(self, found: Sequence[Found]) -> int:
+        return await settle_found(self._context, found, self._end)
+
+    async def _end(self, tx: Connection, _journal: Journal, items: Sequence[int]) -> list[EndedAttempt]:
         wait = self._context.settings.worker_wait
         assert wait is not None
-        async with self._context.transaction() as tx:
-            executions, now = await live_items.lock_executions(
-                tx, [execution_id for _, execution_id in found]
-            )
-            if now is None:
-                return 0
-            journal = Journal(now)
-            items = await live_items.lock_items(tx, [item_id for item_id, _ in found])
-            ready = [item for item in items if item.state in ("queued", "retrying")]
-            plans = await self._context.plans.load(tx, {item.plan_id for item in ready})
-            ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
-            decisions = await settle(tx, self._context, journal, executions, ended)
-        announce(self._context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
-        return len(ready)
+        ready = [
+            item for item in await live_items.lock_items(tx, items) if item.state in ("queued", "retrying")
+        ]
+        plans = await self._context.plans.load(tx, {item.plan_id for item in ready})
+        return [_unserved(item, plans[item.plan_id], wait) for item in ready]
 
     async def unblock_forgotten(self) -> int:
         """Unblocks items that wait at a limit that has room. Returns their number."""

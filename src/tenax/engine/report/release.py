@@ -10,11 +10,10 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.fan_out import fan_out_key
-from tenax.engine.graph.settle import settle
+from tenax.engine.graph.settle import delays_of, settle, settle_found
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.changes import ItemAgain, Run
-from tenax.model.decision import Decision
 from tenax.model.definition.workflow import Step
 from tenax.model.events import event
 from tenax.model.events.data import ReleasedLeaseData
@@ -77,7 +76,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
     for worker in {item.worker for item in items if item.worker is not None}:
         context.notifier.listeners.handed_back(worker, [item.id for item in items if item.worker == worker])
     context.notifier.announce(ready=True, restricted=True)
-    _announce(context, journal, decisions)
+    announce(context.notifier, journal, delays_of(decisions))
 
 
 async def _leased(
@@ -86,11 +85,6 @@ async def _leased(
     """Loads each item whose lease is still the named one. A release that names another execution has no effect."""
     found = await live_items.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
     return list({item.id: item for item in found if item.execution_id in executions}.values())
-
-
-def _announce(context: EngineContext, journal: Journal, decisions: Sequence[Decision]) -> None:
-    delays = [d.delay.delay for d in decisions if d.verdict == "retry" and d.delay is not None]
-    announce(context.notifier, journal, delays)
 
 
 def _let_go(journal: Journal, item: ItemRow) -> None:
@@ -141,17 +135,18 @@ async def give_up_unwanted(context: EngineContext) -> int:
     """Fails items that every live worker has refused and whose other workers are gone."""
     async with context.transaction() as tx:
         found = await due_items.find_unwanted_items(tx, context.settings.lease)
-        executions, now = await live_items.lock_executions(tx, [item.execution_id for item in found])
-        if now is None:
-            return 0
-        journal = Journal(now)
-        items = await due_items.lock_unwanted_items(tx, [item.id for item in found])
-        for item in items:
-            item.attempt += 1
-        ended = [EndedAttempt(item, _no_handler(item, None), "unwanted") for item in items]
-        decisions = await settle(tx, context, journal, executions, ended)
-    _announce(context, journal, decisions)
-    return len(items)
+    return await settle_found(context, found, _give_up)
+
+
+async def _give_up(tx: Connection, _journal: Journal, ids: Sequence[int]) -> list[EndedAttempt]:
+    items = [item for item in await live_items.lock_items(tx, ids) if _is_unwanted(item)]
+    for item in items:
+        item.attempt += 1
+    return [EndedAttempt(item, _no_handler(item, None), "unwanted") for item in items]
+
+
+def _is_unwanted(item: ItemRow) -> bool:
+    return item.refused_by is not None and item.state in ("queued", "retrying")
 
 
 async def release_grants(context: EngineContext, worker: str, grants: Sequence[str]) -> None:

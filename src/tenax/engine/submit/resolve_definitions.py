@@ -12,7 +12,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.definitions.reading import Definition
 from tenax.engine.graph.start_execution import OWN_KEYS
 from tenax.engine.packs.binding import bind_actions
-from tenax.engine.slices import TimeSlice
+from tenax.engine.slices import Sliced
 from tenax.errors import InvalidInput, NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.definition.children import ChildReference, child_references, input_problems
 from tenax.model.definition.workflow import Workflow
@@ -92,10 +92,7 @@ async def find_faults(context: EngineContext, submissions: Sequence[Submission])
     once."""
     known: dict[Any, Plan | TenaxError] = {}
     faults: list[SubmissionFault] = []
-    time_slice = TimeSlice()
-    for place, one in enumerate(submissions):
-        if time_slice.is_over:
-            await time_slice.give_way()
+    async for place, one in Sliced(enumerate(submissions)):
         try:
             check_key(one)
             plan = await _plan_or_error(context, one, known)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenax.engine.context import EngineContext, no_execution
-from tenax.engine.slices import TimeSlice
+from tenax.engine.slices import Sliced
 from tenax.engine.views.view_room import ViewRoom
 from tenax.engine.views.why_blocked import (
     DECIDES_HOLDS,
@@ -69,10 +69,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         budgets = await get_budgets(tx, execution_id) if row.budgeted else []
     steps: dict[str, Step] = {}
     family = _by_step(children)
-    time_slice = TimeSlice()
-    for name, planned in plan.steps.items():
-        if time_slice.is_over:
-            await time_slice.give_way()
+    async for name, planned in Sliced(plan.steps.items()):
         shown = folded.state.steps[name].shown()
         if (ended := results.get((execution_id, name))) is not None:
             shown |= {"result": ended.result, "failures": ended.failures, **_left_out(ended)}
@@ -154,10 +151,7 @@ class _Folded:
 
     async def add(self, events: Iterable[Event], room: ViewRoom | None = None) -> None:
         """Adds events. Their large values must fit into `room`. None means no limit, for a few events."""
-        time_slice = TimeSlice()
-        for event in events:
-            if time_slice.is_over:
-                await time_slice.give_way()
+        async for event in Sliced(events):
             if room is not None:
                 room.fit(event)
             apply(self.state, event)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
-from tenax.engine.slices import TimeSlice
+from tenax.engine.slices import Sliced
 from tenax.engine.views.executions import event_pages
 from tenax.engine.views.view_room import ViewRoom
 from tenax.errors import NotFound
@@ -55,13 +55,10 @@ async def explain(
         which += [f"step {step}"] if step is not None else []
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
     failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
-    explained: list[Explanation] = []
-    time_slice = TimeSlice()
-    for e in chosen:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        explained.append(_explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e))))
-    return explained
+    return [
+        _explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e)))
+        async for e in Sliced(chosen)
+    ]
 
 
 def _without_results(e: Event) -> Event:

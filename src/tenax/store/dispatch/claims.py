@@ -12,7 +12,7 @@ from typing import Any
 from tenax.model.json_text import decode
 from tenax.policy.dispatch.assignment import Candidate, ItemLimit
 from tenax.policy.dispatch.claim_plan import Level, LevelSnapshot, Share
-from tenax.store.array_params import column, lines
+from tenax.store.array_params import attributes, column, lines
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.statements import sql
@@ -180,9 +180,7 @@ async def block_items(
     await tx.execute(
         sql("block_items"),
         [item.id for item in items],
-        [queue for queue, _, _ in lanes],
-        [priority for _, priority, _ in lanes],
-        [lane for _, _, lane in lanes],
+        *map(list, zip(*lanes, strict=True)),
         list(running),
         list(running.values()),
         most,
@@ -241,9 +239,4 @@ async def lock_queue_limits(tx: Connection, queues: Sequence[str]) -> dict[str, 
 
 
 async def spend_tokens(tx: Connection, limits: Sequence[QueueLimit]) -> None:
-    await tx.execute(
-        sql("spend_tokens"),
-        [limit.queue for limit in limits],
-        [limit.tokens for limit in limits],
-        [limit.at for limit in limits],
-    )
+    await tx.execute(sql("spend_tokens"), *attributes(limits, "queue", "tokens", "at"))

@@ -10,6 +10,7 @@ from typing import Any
 from tenax.model.changes import Loss, Run
 from tenax.model.fleet.health import Health, WorkerState
 from tenax.model.json_text import decode, encode
+from tenax.store.array_params import attributes
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -62,42 +63,20 @@ class RunTally:
 
 
 async def note_runs(tx: Connection, tallies: Mapping[str, RunTally], window: float) -> None:
-    found = list(tallies.values())
-    await tx.execute(
-        sql("note_runs"),
-        list(tallies),
-        [one.runs for one in found],
-        [one.failures for one in found],
-        [one.tail for one in found],
-        [one.succeeded for one in found],
-        window / BUCKETS,
-    )
+    found = attributes(list(tallies.values()), "runs", "failures", "tail", "succeeded")
+    await tx.execute(sql("note_runs"), list(tallies), *found, window / BUCKETS)
 
 
 async def note_losses(tx: Connection, lost: Sequence[Loss]) -> None:
-    await tx.execute(
-        sql("note_losses"),
-        [loss.worker for loss in lost],
-        [loss.item_id for loss in lost],
-        [loss.silent_since for loss in lost],
-        [loss.version for loss in lost],
-    )
+    found = attributes(lost, "worker", "item_id", "silent_since", "version")
+    await tx.execute(sql("note_losses"), *found)
 
 
 async def return_items(tx: Connection, ended: Mapping[str, Sequence[Run]]) -> None:
     """Corrects losses. Items that an earlier life of a worker has ended after all do not count as lost. There is rarely such a worker."""
     counted = await tx.fetch(sql("find_workers_counted_lost"), list(ended))
     if runs := [run for row in counted for run in ended[row["worker"]]]:
-        await _return_items(tx, runs)
-
-
-async def _return_items(tx: Connection, ended: Sequence[Run]) -> None:
-    await tx.execute(
-        sql("return_items"),
-        [run.worker for run in ended],
-        [run.item_id for run in ended],
-        [run.started_at for run in ended],
-    )
+        await tx.execute(sql("return_items"), *attributes(runs, "worker", "item_id", "started_at"))
 
 
 async def pardon_workers(tx: Connection, items: Sequence[int]) -> None:
@@ -174,15 +153,8 @@ class NewHealth:
 async def change_health(
     tx: Connection, changes: Sequence[NewHealth], events: Sequence[dict[str, Any]]
 ) -> None:
-    await tx.execute(
-        sql("change_health"),
-        [one.name for one in changes],
-        [one.health for one in changes],
-        [one.column for one in changes],
-        [one.probe_at for one in changes],
-        [one.recovering_since for one in changes],
-        [encode([one]) for one in events],
-    )
+    found = attributes(changes, "name", "health", "column", "probe_at", "recovering_since")
+    await tx.execute(sql("change_health"), *found, [encode([one]) for one in events])
 
 
 async def end_streaks(tx: Connection, names: Sequence[str]) -> None:

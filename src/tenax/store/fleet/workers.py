@@ -11,6 +11,7 @@ from tenax.model.fleet.health import Health, WorkerState
 from tenax.model.fleet.views import Lease, WorkerEvent
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import Heartbeat, Registration
+from tenax.store.array_params import attributes
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -22,20 +23,9 @@ async def register_worker(tx: Connection, who: Registration, token_id: int | Non
 
     Returns False, and changes nothing, if the name belongs to another token.
     """
-    registered = await tx.fetchval(
-        sql("register_worker"),
-        who.worker,
-        who.version,
-        who.runtimes,
-        who.queues,
-        encode(who.labels),
-        who.slots,
-        who.life,
-        who.execution_id,
-        token_id,
-        who.protocol,
-    )
-    return registered is not None
+    abilities = (who.version, who.runtimes, who.queues, encode(who.labels), who.slots)
+    arguments = (who.worker, *abilities, who.life, who.execution_id, token_id, who.protocol)
+    return await tx.fetchval(sql("register_worker"), *arguments) is not None
 
 
 async def owner_of_worker(tx: Connection, name: str) -> str | None:
@@ -69,12 +59,8 @@ async def beat_worker(tx: Connection, beat: Heartbeat) -> BeatAnswer | None:
 async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, BeatAnswer]:
     """Records one heartbeat for each worker. A worker that is missing in the answer is unknown, or is locked by another
     transaction."""
-    rows = await tx.fetch(
-        sql("beat_workers"),
-        [beat.worker for beat in beats],
-        [beat.life for beat in beats],
-        [_reported(beat) for beat in beats],
-    )
+    who = attributes(beats, "worker", "life")
+    rows = await tx.fetch(sql("beat_workers"), *who, [_reported(beat) for beat in beats])
     return {name: BeatAnswer(*heard) for name, *heard in rows}
 
 

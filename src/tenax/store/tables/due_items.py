@@ -10,8 +10,6 @@ from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.rows import (
     ExpiredItem,
-    ItemRow,
-    RefusedItem,
 )
 from tenax.store.statements import sql
 
@@ -56,10 +54,8 @@ async def next_wake(tx: Connection, but: Sequence[int], within: float) -> NextWa
     return NextWake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
 
 
-async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
-    """Finds ready items that every live worker able to run them has refused."""
-    return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
-
-
-async def lock_unwanted_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("lock_unwanted_items"), items)]
+async def find_unwanted_items(tx: Connection, alive_within: float) -> list[tuple[int, int]]:
+    """Finds ready items that every live worker able to run them has refused, with their executions."""
+    return [
+        (row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)
+    ]

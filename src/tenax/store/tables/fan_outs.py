@@ -12,15 +12,16 @@ import asyncpg
 from tenax.errors import TooLarge
 from tenax.model.events import timestamp
 from tenax.model.execution_views import left_out
-from tenax.model.json_text import decode, encode
+from tenax.model.json_text import decode
 from tenax.model.views import ItemInfo
+from tenax.store.array_params import attributes
 from tenax.store.connect import Connection
 from tenax.store.journal import encoded, new_item_values
 from tenax.store.rows import FanOutRow, NewItem
 from tenax.store.statements import named, sql
 from tenax.store.tables.executions import awaited
 from tenax.store.tables.steps import StepKey
-from tenax.store.time_slices import TimeSlice
+from tenax.store.time_slices import Sliced
 
 
 async def load_fan_outs(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanOutRow]:
@@ -33,24 +34,18 @@ async def load_open_fan_outs(tx: Connection, executions: Sequence[int]) -> list[
 
 
 async def close_fan_out(
-    tx: Connection, fan_out: FanOutRow, state: str, failure: dict[str, Any] | None
+    tx: Connection, fan_out: FanOutRow, state: str, failure: dict[str, Any] | None, *, gather: bool = True
 ) -> None:
-    """Ends a fan-out's step. The database gathers its result, which may be large and is rarely read here."""
-    text = None if failure is None else encode(failure)
-    arguments = (fan_out.execution_id, fan_out.step, state, fan_out.attempts, text)
+    """Ends a fan-out's step. The database gathers its result, which may be large and is rarely read here. If not `gather`, only the items
+    keep their results."""
+    arguments = (fan_out.execution_id, fan_out.step, state, fan_out.attempts, encoded(failure))
     try:
         async with tx.transaction():
-            await tx.execute(sql("close_fan_out"), *arguments, fan_out.total)
+            await tx.execute(sql("close_fan_out"), *arguments, fan_out.total if gather else 0)
     except asyncpg.ProgramLimitExceededError as error:
         raise TooLarge(
             f"the results of its {fan_out.total:,} items are too large to be one list: {error}"
         ) from error
-
-
-async def close_fan_out_without_result(tx: Connection, fan_out: FanOutRow, failure: dict[str, Any]) -> None:
-    """Ends a fan-out's step whose results cannot be gathered. Each item keeps its own result."""
-    arguments = (fan_out.execution_id, fan_out.step, "failed", fan_out.attempts, encode(failure))
-    await tx.execute(sql("close_fan_out"), *arguments, 0)
 
 
 async def load_last_failure(tx: Connection, fan_out: FanOutRow) -> dict[str, Any]:
@@ -121,13 +116,7 @@ async def list_items(
     """
     stored = None if states is None else ["leased" if name == "running" else name for name in states]
     rows = await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit, most)
-    found: list[ItemInfo] = []
-    time_slice = TimeSlice()
-    for row in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        found.append(_item(row, max_attempts))
-    return found
+    return [_item(row, max_attempts) async for row in Sliced(rows)]
 
 
 def _item(row: Any, max_attempts: int | None) -> ItemInfo:
@@ -187,6 +176,21 @@ class LostItem:
     last_error: str | None = None
 
 
+_KEPT = (
+    "attempt",
+    "available_at",
+    "created_at",
+    "lost_worker",
+    "key",
+    "suspect",
+    "id",
+    "started_at",
+    "last_error",
+)
+_KEPT_AS_JSON = ("element", "ledger", "previous", "policy")
+"""The attributes of a lost item that its new row gets as they are."""
+
+
 async def find_broken_fan_outs(tx: Connection) -> list[StepKey]:
     return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fan_outs"))]
 
@@ -220,15 +224,9 @@ async def restore_fan_out(tx: Connection, fan_out: FanOutRow, queue_ttl: float |
 
 
 async def restore_item_results(tx: Connection, key: StepKey, lost: Sequence[LostResult]) -> None:
+    texts = ([encoded(value) for value in one] for one in attributes(lost, "result", "failure", "element"))
     await tx.execute(
-        sql("restore_item_results"),
-        *key,
-        [one.number for one in lost],
-        [one.state for one in lost],
-        [one.attempts for one in lost],
-        [encoded(one.result) for one in lost],
-        [encoded(one.failure) for one in lost],
-        [encoded(one.element) for one in lost],
+        sql("restore_item_results"), *key, *attributes(lost, "number", "state", "attempts"), *texts
     )
 
 
@@ -239,22 +237,11 @@ async def restore_items(
     values = new_item_values(item) | {
         "all_have_slots": all_have_slots,
         "item_no": [one.number for one in lost],
-        "item_element": [encoded(one.element) for one in lost],
-        "item_attempt": [one.attempt for one in lost],
-        "item_ledger": [encoded(one.ledger) for one in lost],
-        "item_available_at": [one.available_at for one in lost],
-        "item_created_at": [one.created_at for one in lost],
-        "item_lost_worker": [one.lost_worker for one in lost],
-        "item_previous": [encoded(one.previous) for one in lost],
         "item_vary": [one.vary if one.attempt else item.vary for one in lost],
         "item_awaiting": [one.awaited[0] if one.awaited is not None else None for one in lost],
         "item_until": [one.awaited[1] if one.awaited is not None else one.held_until for one in lost],
-        "item_key": [one.key for one in lost],
-        "item_suspect": [one.suspect for one in lost],
-        "item_id": [one.id for one in lost],
-        "item_started_at": [one.started_at for one in lost],
-        "item_policy": [encoded(one.policy) for one in lost],
-        "item_last_error": [one.last_error for one in lost],
+        **{f"item_{name}": [getattr(one, name) for one in lost] for name in _KEPT},
+        **{f"item_{name}": [encoded(getattr(one, name)) for one in lost] for name in _KEPT_AS_JSON},
     }
     text, arguments = named("restore_items").fill(values)
     await tx.execute(text, *arguments)

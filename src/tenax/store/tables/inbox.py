@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.time_slices import TimeSlice
+from tenax.store.time_slices import Sliced
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,10 @@ async def drop_messages(tx: Connection, messages: Sequence[int]) -> None:
 async def ended_children(tx: Connection, ids: Sequence[int], most: int) -> dict[int, EndedChild]:
     """Returns the ended ones of these children. A result of more than `most` bytes is left out."""
     rows = await tx.fetch(sql("load_ended_children"), ids, most)
-    children: dict[int, EndedChild] = {}
-    time_slice = TimeSlice()
-    for id_, state, result, failure, step, item_no, size in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        children[id_] = EndedChild(id_, state, decode(result), decode(failure), step, item_no, size)
-    return children
+    return {
+        id_: EndedChild(id_, state, decode(result), decode(failure), step, item_no, size)
+        async for id_, state, result, failure, step, item_no, size in Sliced(rows)
+    }
 
 
 async def find_unheard_children(tx: Connection) -> list[int]:

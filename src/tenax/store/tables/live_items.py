@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from tenax.policy.plan import Plan
@@ -17,11 +17,11 @@ from tenax.store.rows import (
     ServerItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.time_slices import TimeSlice
+from tenax.store.time_slices import Sliced
 
 
 async def lock_executions(
-    tx: Connection, ids: Sequence[int]
+    tx: Connection, ids: Iterable[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
     """Locks the executions in the order of their ids, and returns them with the time at which all were locked."""
     rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
@@ -51,13 +51,7 @@ async def lock_open_items(
     """Locks started items that only wait, or with `running_too` also those that run. `steps` restricts them to some
     steps."""
     rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
-    found: list[OpenItem] = []
-    time_slice = TimeSlice()
-    for row in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        found.append(OpenItem(*row))
-    return found
+    return [OpenItem(*row) async for row in Sliced(rows)]
 
 
 async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:

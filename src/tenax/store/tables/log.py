@@ -14,7 +14,7 @@ from tenax.model.execution_views import EVIDENCE_LEFT_OUT, LARGE_EVIDENCE, LEFT_
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.time_slices import TimeSlice
+from tenax.store.time_slices import Sliced
 
 
 class RecordedOutcome(NamedTuple):
@@ -74,9 +74,9 @@ async def find_attempt_events(
     return [decode(row["event"]) for row in await tx.fetch(sql("find_attempt_events"), *arguments)]
 
 
-async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[Event]:
-    """Returns the events of an execution after a sequence number, as section 13 of the contract defines them."""
-    return await _events(await tx.fetch(sql("get_events"), execution_id, after))
+async def get_events(tx: Connection, execution_id: int) -> list[Event]:
+    """Returns the events of an execution, as section 13 of the contract defines them."""
+    return await _events(await tx.fetch(sql("get_events"), execution_id))
 
 
 class LogPosition(NamedTuple):
@@ -105,10 +105,7 @@ async def get_events_page(
     last, seq, at, snapshot, size = position
     arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS, at)
     rows = await tx.fetch(sql("get_log_page"), *arguments)
-    time_slice = TimeSlice()
-    for row in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
+    async for row in Sliced(rows):
         at, last, size = row["at"], row["id"], size + len(row["events"])
         shown = timestamp(at)
         for number, e in enumerate(decode(row["events"])):
@@ -161,13 +158,7 @@ async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) 
 
 
 async def _events(rows: Sequence[Any]) -> list[Event]:
-    found: list[Event] = []
-    time_slice = TimeSlice()
-    for row in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        found.append(_event(row))
-    return found
+    return [_event(row) async for row in Sliced(rows)]
 
 
 def _event(row: Any) -> Event:

@@ -30,11 +30,6 @@ async def load_origins(tx: Connection, executions: Sequence[int]) -> dict[int, O
     return {row["id"]: Origin(*row) for row in await tx.fetch(sql("load_parents"), executions)}
 
 
-async def find_line(tx: Connection, execution_id: int) -> list[int]:
-    """Returns an execution, its parent, and so on up to the root."""
-    return [row["id"] for row in await tx.fetch(sql("find_ancestors"), execution_id)]
-
-
 async def lock_operated_items(
     tx: Connection, execution_id: int, step: str | None, numbers: Collection[int] = ()
 ) -> list[OperatedItem]:

@@ -10,7 +10,7 @@ from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.large_values import decode_in_slices
 from tenax.store.statements import sql
-from tenax.store.time_slices import TimeSlice
+from tenax.store.time_slices import Sliced, TimeSlice
 
 StepKey = tuple[int, str]
 READ_TOGETHER = 16
@@ -42,15 +42,12 @@ async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[Step
     return found
 
 
-async def load_within(
-    tx: Connection, keys: Sequence[StepKey], most: int, most_of_one: int | None = None
-) -> dict[StepKey, StepRow]:
-    """Returns the steps with their results and failures, up to `most` bytes together and `most_of_one` bytes
-    each. Others are left out, and their rows say so."""
+async def load_within(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
+    """Returns the steps with their results and failures, up to `most` bytes together. Others are left out, and their
+    rows say so."""
     found: dict[StepKey, StepRow] = {}
     for start in range(0, len(keys), READ_TOGETHER):
-        limit = most if most_of_one is None else min(most, most_of_one)
-        for key, (row, size) in (await _load(tx, keys[start : start + READ_TOGETHER], limit)).items():
+        for key, (row, size) in (await _load(tx, keys[start : start + READ_TOGETHER], most)).items():
             if size > most:
                 _leave_out(row, size)
             else:
@@ -100,14 +97,8 @@ async def count_attempts(tx: Connection, execution_id: int, step: str, item: int
 
 async def ended_steps(tx: Connection, execution_id: int, most: int) -> list[StepRow]:
     """Returns the ended steps of an execution. `most` is explained in `load_step_results`."""
-    found: list[StepRow] = []
     rows = await tx.fetch(sql("get_step_results"), execution_id, most)
-    time_slice = TimeSlice()
-    for row in rows:
-        if time_slice.is_over:
-            await time_slice.give_way()
-        found.append(await _ended(execution_id, *row))
-    return found
+    return [await _ended(execution_id, *row) async for row in Sliced(rows)]
 
 
 async def _ended(

@@ -1,4 +1,4 @@
 select id, seq, type, at, step, item, attempt, data
   from tenax.event
- where execution_id = $1::bigint and seq > $2::bigint
+ where execution_id = $1::bigint
  order by seq
