@@ -17,7 +17,8 @@ Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
 DECIDER_VERSION = 7
 """The version of the decision function. It is raised when the same stored inputs can lead to another decision than before.
 
-7: budgets of tokens and of trees are checked, and attempts in them are charged.
+7: budgets of tokens and of trees are checked, and attempts in them are charged. With `retryable: false`, a reason names no retries
+that are left.
 6: an expression that gives an integer beyond 64 bits fails to evaluate.
 5: the conditions of a decision have a budget of work, so conditions over large data can fail to evaluate.
 4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""

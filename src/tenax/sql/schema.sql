@@ -150,7 +150,9 @@ create type tenax.limits as (
 );
 
 create table tenax.item (
-    id           bigint primary key default nextval('tenax.item_id'),
+    -- Each attempt writes two new versions of the row. Room on the pages of this index and of `item_execution` takes their
+    -- entries in. Full pages would be searched for old versions all the time.
+    id           bigint default nextval('tenax.item_id') primary key with (fillfactor = 30),
     execution_id bigint not null,
     plan_id      bigint not null,
     step         text not null,
@@ -233,7 +235,7 @@ create index item_expiry on tenax.item (state, expires_at) where expires_at is n
 create index item_without_slot on tenax.item (execution_id, step, state, available_at, id) where stopped_by = 'slot';
 create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
 create index item_unpaid on tenax.item (execution_id, id) where queue = 'tenax:budget';
-create index item_execution on tenax.item (execution_id);
+create index item_execution on tenax.item (execution_id) with (fillfactor = 30);
 
 -- The budgets of trees of executions. Each execution of such a tree has a row.
 create table tenax.budget (
