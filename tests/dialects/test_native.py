@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.dialect_samples import HERE
+from support.recorded.dialect_samples import HERE
 
 from tenax.dialects.argo.tags import Scope
 from tenax.dialects.native.templates import literal_text, rewrite_expression

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.dialect_samples import HERE, NAMES
+from support.recorded.dialect_samples import HERE, NAMES
 
 from tenax.dialects.translate import SYSTEMS, joined, translate_text
 from tenax.errors import InvalidDefinition, UsageError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.dialect_samples import HERE, NAMES, SAMPLES, imported
+from support.recorded.dialect_samples import HERE, NAMES, SAMPLES, imported
 
 from tenax.dialects.translate import Import, translate_text
 from tenax.errors import InvalidDefinition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from support.dialect_samples import HERE, NAMES, default_reason, policy_of, steps_of, words
+from support.recorded.dialect_samples import HERE, NAMES, default_reason, policy_of, steps_of, words
 
 LINES = [
     line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.dialect_samples import NAMES, imported, steps_of
+from support.recorded.dialect_samples import NAMES, imported, steps_of
 
 from tenax.model.parse.retry_fields import RetryFields
 from tenax.policy.check import load_workflow

@@ -275,7 +275,7 @@ def test_every_example_is_valid_explained_and_tested(example: Path) -> None:
 
 def test_every_example_is_listed() -> None:
     listed = re.findall(r"\]\((\S+\.yaml)\)", (EXAMPLES / "README.md").read_text("utf-8"))
-    children = {"child/region.yaml"}
+    children = {"child/region.yaml", "agents/answer.yaml", "agents/expert.yaml"}
     assert set(listed) | children == {path.relative_to(EXAMPLES).as_posix() for path in WORKFLOWS}
 
 

@@ -15,7 +15,7 @@ from tenax.errors import InvalidDefinition
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.definition.types import STEP_TYPES
-from tenax.model.parse.step_types import SPEC_KEYS
+from tenax.model.parse.keys.step_types import SPEC_KEYS
 from tenax.model.parse.workflow_file import STEP_KEYS
 from tenax.policy.check import MOST_EXPRESSIONS, load_workflow
 from tenax.policy.expressions.conditions import FAILURE_FIELDS, condition_scope

@@ -129,7 +129,7 @@ def test_a_callback_that_fails_leaves_no_receipt_in_the_log(error: Exception, mo
     scope = {"type": "http", "method": "POST", "path": path, "headers": []}
     authenticator: Any = None  # it has no say in what is public
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(EntryMiddleware(broken, authenticator, 1000, 1000)(scope, nothing, nothing))
+        asyncio.run(EntryMiddleware(broken, authenticator, 1000, 1000, 1000)(scope, nothing, nothing))
     assert [entry["path"] for entry in logs] == ["/v1/callbacks/5/6/1/..."]
 
 
@@ -259,7 +259,7 @@ def test_that_it_stops_when_it_is_told_to_is_no_failure_to_warn_of() -> None:
 
     scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(EntryMiddleware(parks, None, 100, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no authenticator
+        asyncio.run(EntryMiddleware(parks, None, 100, 100, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no authenticator
     assert sent[0]["status"] == 503
     assert b"the server is stopping" in sent[1]["body"]
     assert logs == []
@@ -277,7 +277,7 @@ def test_a_caller_that_goes_away_in_the_middle_of_its_request_is_no_fault_of_our
 
     scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(EntryMiddleware(reads, None, 100, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no authenticator
+        asyncio.run(EntryMiddleware(reads, None, 100, 100, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no authenticator
     assert [(entry["log_level"], entry["event"]) for entry in logs] == [
         ("info", "a client disconnected in the middle of its request")
     ]

@@ -17,7 +17,7 @@ from tenax.dialects.reading.recognise import Signs
 from tenax.dialects.stepfunctions import machine
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.definition.types import STEP_TYPES
-from tenax.model.parse.step_types import LATER_TYPES
+from tenax.model.parse.keys.step_types import LATER_TYPES
 from tenax.model.parse.workflow_file import WORKFLOW_KEYS
 from tenax.model.source.findings import shorten, suggest_or_list
 from tenax.model.source.yaml_source import YamlSource, read_documents

@@ -15,6 +15,7 @@ from tenax.model.decision import Decision, Ledger, TreeBudget
 from tenax.model.events import data as of
 from tenax.model.events import event
 from tenax.model.events import types as events
+from tenax.model.events.budget_data import BudgetExceededData
 from tenax.model.events.parts import EventData, UsageRecord
 from tenax.model.json_text import encode
 from tenax.policy.retry.decide import SUCCESS_AT_ONCE
@@ -264,7 +265,7 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> type[events.E
 
 def overspent_event(item: Item, after: Ledger) -> Event:
     """Builds the event of an item whose attempts have used more than its budget."""
-    data = of.BudgetExceededData(
+    data = BudgetExceededData(
         cost_usd=UNSET if after.budget is None else after.budget,
         spent_usd=after.cost,
         tokens=UNSET if after.budget_tokens is None else after.budget_tokens,

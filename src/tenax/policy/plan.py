@@ -30,8 +30,8 @@ from tenax.policy.expressions.templates import (
 from tenax.policy.fixed_successor import FixedSuccessor, find_fixed_successors
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.packs.bind import bind_step
+from tenax.policy.packs.resolve_policies import resolve_policies
 from tenax.policy.queued_action import QueuedAction, queued_action
-from tenax.policy.resolve_policies import resolve_policies
 from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash
 from tenax.policy.retry.until import CompiledUntil, compile_until
 from tenax.policy.retry.vary import overrides_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.model.definition.tiers import AgentDefaults
-from tenax.model.parse.program_keys import command_of_settings, tiers_of_settings
+from tenax.model.parse.keys.program_keys import command_of_settings, tiers_of_settings
 from tenax.model.policy import Patch
 from tenax.settings.model import Settings
 

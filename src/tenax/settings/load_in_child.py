@@ -12,13 +12,15 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from tenax.errors import TenaxError
+from tenax.model.definition.tiers import AgentDefaults
 
 if TYPE_CHECKING:
     from tenax.settings.model import Settings
 
 
-def load_settings_in_child(flags: Mapping[str, Any]) -> Settings:
-    """Returns what `load_settings` returns, as plain values of the same names. Raises the same errors.
+def load_settings_in_child(flags: Mapping[str, Any]) -> tuple[Settings, AgentDefaults]:
+    """Returns what `load_settings` returns, as plain values of the same names, and what it gives to agents. Raises the
+    same errors.
 
     Call it before the process starts a thread.
     """
@@ -35,16 +37,19 @@ def load_settings_in_child(flags: Mapping[str, Any]) -> Settings:
     found = pickle.loads(answer)  # noqa: S301 - from a child of this process, through its own pipe
     if isinstance(found, Exception):
         raise found
-    return cast("Settings", SimpleNamespace(**found))
+    values, agents = found
+    return cast("Settings", SimpleNamespace(**values)), agents
 
 
 def _answer(writing: int, flags: Mapping[str, Any]) -> None:
     """Writes the settings, or the error, and ends the child. Nothing of the parent may run in it a second time, whatever happens."""
     try:
+        from tenax.settings.agents import agent_defaults
         from tenax.settings.load import load_settings
 
         try:
-            found: Any = load_settings(flags).model_dump()
+            settings = load_settings(flags)
+            found: Any = settings.model_dump(), agent_defaults(settings)
         except Exception as error:  # noqa: BLE001 - it is raised in the parent
             found = error
         with os.fdopen(writing, "wb") as pipe:

@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from tenax.model.attempt.outcome import Outcome, Usage
 from tenax.model.wire import Assignment, HeldUsage, Release, Report
 from tenax.sdk.context import TaskContext
+from tenax.worker.handlers.error_outcomes import cut_to_limits
 from tenax.worker.handlers.json_values import storable_text
+from tenax.worker.handlers.secrets import Secrets
 
 
 class RunningAttempt:
@@ -94,3 +96,10 @@ def make_report(assignment: Assignment, outcome: Outcome) -> Report:
         assignment.step,
         assignment.item,
     )
+
+
+def scrubbed_entry(secrets: Secrets, assignment: Assignment, told: Outcome | Release) -> Report | Release:
+    """Returns what the worker sends of an attempt. It has no secrets in it, and is within the limits."""
+    if isinstance(told, Release):
+        return secrets.scrub_release(told, assignment)
+    return make_report(assignment, cut_to_limits(secrets.scrub_outcome(told, assignment)))

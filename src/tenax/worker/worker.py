@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from tenax.credentials.private_variables import own_variables
@@ -30,12 +29,18 @@ from tenax.model.wire import (
     Registration,
     RegistrationAnswer,
     Release,
-    Report,
 )
-from tenax.worker.attempt import RunningAttempt, make_release, make_report, note_told, usage_to_tell
+from tenax.worker.attempt import (
+    RunningAttempt,
+    make_release,
+    make_report,
+    note_told,
+    scrubbed_entry,
+    usage_to_tell,
+)
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.runtimes import Executors
-from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets
 from tenax.worker.link import Link, LinkDown
@@ -99,12 +104,9 @@ class Worker:
         self._secrets = Secrets(own_variables() if environment is None else environment)
         self._link = Link()
         kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
-        limits: dict[str, Any] = {
-            "http_addresses": http_addresses,
-            "max_result": max_result,
-            "agents": agents,
-        }
-        self._executors = Executors(self._count_overdue, kept, **limits)
+        self._executors = Executors(
+            self._count_overdue, kept, http_addresses=http_addresses, max_result=max_result, agents=agents
+        )
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
         self._pool = TaskPool(self._run)
@@ -141,9 +143,7 @@ class Worker:
             superseded = self._orders.superseded and not stop.is_set()
             self._stopping = True
             await cancel_and_wait(*asking)
-            if (
-                not stop.is_set()
-            ):  # the server ended the worker: every attempt may finish, none is handed back
+            if not stop.is_set():  # the server ended the worker: every attempt may finish
                 await ended_before(stop, self._no_attempts(), *telling)
             await self._drain_attempts(at_once or asyncio.Event(), telling)
             if superseded:
@@ -195,18 +195,8 @@ class Worker:
     async def _lease(self, wanted: int) -> None:
         grant, lost = str(uuid4()), tuple(self._lost_grants)
         who = self._registration
-        request = LeaseRequest(
-            who.worker,
-            grant,
-            wanted,
-            who.runtimes,
-            who.queues,
-            who.labels,
-            who.execution_id,
-            self._wait,
-            lost,
-            who.life,
-        )
+        takes = (who.runtimes, who.queues, who.labels, who.execution_id)
+        request = LeaseRequest(who.worker, grant, wanted, *takes, self._wait, lost, who.life)
         try:
             async with asyncio.timeout(None) as self._asking:
                 assignments = await self._link.call(self._transport.lease(request))
@@ -226,9 +216,8 @@ class Worker:
         self._pool.add(attempts.values())
         if is_being_cancelled():  # the answer arrived all the same
             raise asyncio.CancelledError
-        await asyncio.sleep(
-            0
-        )  # attempts that need not wait end now, and the next request asks for their slots too
+        # Attempts that need not wait end now, and the next request asks for their slots too.
+        await asyncio.sleep(0)
 
     def _wanted(self) -> int:
         """Returns the number of items to ask for now."""
@@ -308,7 +297,7 @@ class Worker:
         if isinstance(told, Outcome) and told is not attempt.override:
             self._check.count(told, assignment, time.monotonic() - attempt.began)
         try:
-            self._outbox.put(self._entry(assignment, told))
+            self._outbox.put(scrubbed_entry(self._secrets, assignment, told))
         except Exception as error:  # noqa: BLE001 - an attempt must end, however odd its result is
             self._log_fault("the outcome cannot be reported", assignment, error)
             why = f"the outcome of the attempt cannot be reported ({type(error).__name__})"
@@ -317,11 +306,6 @@ class Worker:
         self._slot_free.set()
         if not self._running:
             self._idle.set()
-
-    def _entry(self, assignment: Assignment, told: Outcome | Release) -> Report | Release:
-        if isinstance(told, Release):
-            return self._secrets.scrub_release(told, assignment)
-        return make_report(assignment, cut_to_limits(self._secrets.scrub_outcome(told, assignment)))
 
     def _log_fault(self, what: str, assignment: Assignment, error: Exception) -> None:
         """Logs a fault with its traceback, from which secrets are scrubbed."""

@@ -58,5 +58,6 @@ def test_an_unknown_runtime_is_refused_with_the_nearest(tmp_path: Path) -> None:
             refused = house.run(command, "--runtime", "http", "--runtime", "pyhton")
             assert refused.returncode == 2
             assert (
-                "'pyhton' is none of python, http, process, action; did you mean 'python'?" in refused.stderr
+                "'pyhton' is none of python, http, process, agent, action; did you mean 'python'?"
+                in refused.stderr
             )

@@ -9,9 +9,9 @@ from tenax.errors import TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
 from tenax.model.parse.action_file import ActionFile, PackFile
+from tenax.model.parse.keys.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
+from tenax.model.parse.keys.step_types import LATER_TYPES, OWN_KEYS, SPEC_KEYS
 from tenax.model.parse.shape import Shape
-from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
-from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, SPEC_KEYS
 from tenax.model.parse.workflow_file import (
     COMPENSATE_KEYS,
     COMPENSATE_TYPES,

@@ -14,8 +14,8 @@ from support.strategies.hostile_strategies import FRAGMENTS, JSON
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.types import STEP_TYPES
 from tenax.model.definition.workflow import Workflow
+from tenax.model.parse.keys.step_types import SPEC_KEYS
 from tenax.model.parse.parse import parse_workflow
-from tenax.model.parse.step_types import SPEC_KEYS
 from tenax.model.parse.workflow_file import STEP_KEYS
 
 GENEROUS = 20.0

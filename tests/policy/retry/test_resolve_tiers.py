@@ -6,8 +6,8 @@ import pytest
 
 from tenax.errors import UsageError
 from tenax.model.definition.tiers import ServerRetry
+from tenax.model.parse.keys.program_keys import tiers_of_settings
 from tenax.model.parse.parse import parse_workflow
-from tenax.model.parse.program_keys import tiers_of_settings
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import make_plan
 

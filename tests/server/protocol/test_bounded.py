@@ -45,7 +45,7 @@ def test_a_body_that_is_too_large_is_a_line_in_the_log_and_many_are_one():
 
     scope = {"type": "http", "method": "POST", "path": CALLBACK, "headers": [(b"content-length", b"101")]}
     authenticator: Any = None  # a callback asks none
-    gate = EntryMiddleware(nothing, authenticator, 100, 1000)
+    gate = EntryMiddleware(nothing, authenticator, 100, 1000, 100)
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             asyncio.run(gate(scope, nothing, nothing))

@@ -364,7 +364,7 @@ async def test_large_bodies_have_a_bounded_memory_together() -> None:
             await goes_on.wait()
         await Response("read")(scope, receive, send)
 
-    gate = EntryMiddleware(app, None, 1_000_000, 2_000_000)
+    gate = EntryMiddleware(app, None, 1_000_000, 2_000_000, 1_000_000)
 
     async def status_of_body(size: int, token_id: int = 1) -> int:
         found: list[int] = []

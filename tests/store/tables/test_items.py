@@ -11,12 +11,13 @@ from support.connections import connected
 from support.statements.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.policy.queued_action import SERVER_QUEUE
+from tenax.store.budgets import reservations
 from tenax.store.connect import Connection
 from tenax.store.dispatch import able_workers, claims
 from tenax.store.dispatch.claims import WorkerGroup
 from tenax.store.fleet import worker_health, workers
 from tenax.store.statements import sql
-from tenax.store.tables import budgets, compensations, due_items, inbox, live_items
+from tenax.store.tables import compensations, due_items, inbox, live_items
 from tenax.store.tables import fan_outs as fans
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
@@ -38,7 +39,7 @@ SERVES: dict[str, tuple[Callable[[Any], Awaitable[Any]], int]] = {
     "item_without_slot": (lambda tx: fans.find_free_slots(tx, 10), 100),
     "item_undo": (lambda tx: compensations.start_next(tx, 7, WHEN, []), 10),
     "item_execution": (lambda tx: live_items.lock_open_items(tx, [7], running_too=True), 11_000),
-    "item_unpaid": (lambda tx: budgets.find_unpaid_trees(tx, []), 10),
+    "item_unpaid": (lambda tx: reservations.find_unpaid_trees(tx, []), 10),
 }
 """A statement for each index, and the rows of items that it may read."""
 WHEN = "2026-01-01 00:00:00+00"

@@ -9,7 +9,7 @@ from support.connections import connected
 from support.statements.query_plans import Explaining, rows_read
 
 from tenax.model.filters.letters import LetterFilter
-from tenax.store.tables import letters
+from tenax.store.selection import letters
 
 LETTERS = """
 insert into tenax.dead_letter (item_id, execution_id, workflow, step, compensates, status, tolerated, rule, class, reason, message,

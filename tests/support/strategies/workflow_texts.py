@@ -214,7 +214,7 @@ MORE_STEPS = {
     PYTHON + "on_failure: {step: '{{ x }}'}": f"on_failure.step: {NO_TEMPLATE}",
     PYTHON + "compensate: undo": "compensate: expected a mapping, found text (undo)",
     PYTHON
-    + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process, action",
+    + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process, agent, action",
     PYTHON + "compensate: {type: sleep, for: 1}": "compensate.type: a compensation is an action for a worker",
     PYTHON
     + "compensate: {type: pyton}": "compensate.type: unknown step type `pyton`; did you mean `python`?",

@@ -14,13 +14,18 @@ from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.settings import Settings
 from tenax.worker.executors.runtimes import RESULT_LIMIT, Executors
+from tenax.worker.packs.cache import PackCache
 
 Assign = Callable[..., Assignment]
 
 
+async def no_packs(content: str, number: int) -> bytes:
+    raise AssertionError("no pack is needed")
+
+
 def outcome(assign: Assign, runtime: str, spec: dict[str, Any], limit: int) -> Outcome:
     async def go() -> Outcome:
-        executors = Executors(lambda _: None, max_result=limit)
+        executors = Executors(lambda _: None, PackCache(no_packs), max_result=limit)
         assignment = assign(runtime, spec)
         try:
             return await executors.of(runtime).run(assignment, TaskContext(assignment, started=time.time()))

@@ -1,8 +1,12 @@
-"""Reads rates, such as 10/s or 600/m."""
+"""Reads rates, such as 10/s or 600/m, and defines the flags of the pace of a bulk job."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Group, Parameter
 
 from tenax.errors import UsageError
 from tenax.model.fleet.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND
@@ -20,3 +24,34 @@ def parse_rate(flag: str, text: str, *, or_else: str = "") -> float:
     if not MIN_RATE <= rate <= MAX_LIMIT:
         raise UsageError(f"{flag} {shorten(text)}: expected a rate from 1/d to {MAX_LIMIT:,}/s{or_else}")
     return rate
+
+
+_PACE = Group("New jobs", sort_key=80)
+
+
+@Parameter(name="*", group=_PACE)
+@dataclass(frozen=True, slots=True)
+class PaceFlags:
+    """Says how fast a new job is, and what it does first."""
+
+    preview: Annotated[
+        bool, Parameter(help="Show what the job would act on, and do not start it.", negative=())
+    ] = False
+    rate: Annotated[str | None, Parameter(help="How many it acts on in a time, such as 10/s or 600/m.")] = (
+        None
+    )
+    canary: Annotated[
+        int | None,
+        Parameter(help="Act on so many first, and on the others once these have ended without failing."),
+    ] = None
+    max_failed: Annotated[float | None, Parameter(help="The percentage of the canary that may fail. [0]")] = (
+        None
+    )
+
+    @property
+    def per_second(self) -> float | None:
+        return None if self.rate is None else parse_rate("--rate", self.rate)
+
+
+NO_PACE = PaceFlags()
+"""No flag was given."""

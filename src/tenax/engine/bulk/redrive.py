@@ -14,9 +14,9 @@ from tenax.errors import TenaxError, Unreachable
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.parse import parse_letter_filter
 from tenax.policy.letters import redrive_refusal
+from tenax.store.selection import letters
 from tenax.store.selection.bulk_jobs import BulkItem, RunningJob
-from tenax.store.tables import letters
-from tenax.store.tables.letters import StoredLetter
+from tenax.store.selection.letters import StoredLetter
 
 _log = structlog.get_logger("tenax.bulk")
 

@@ -28,7 +28,7 @@ from tenax.model.policy import Policy
 from tenax.model.views import ImportedFile, ImportedWorkflow, ImportEntry
 from tenax.policy.check import load_workflow
 from tenax.policy.packs.read_pack import PackLimits, read_pack
-from tenax.policy.resolve_policies import resolve_policies
+from tenax.policy.packs.resolve_policies import resolve_policies
 from tenax.policy.retry.resolve import policy_hash
 
 NICE = 10

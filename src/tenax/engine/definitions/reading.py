@@ -28,8 +28,8 @@ from tenax.model.policy import Policy
 from tenax.model.views import ImportedFile
 from tenax.policy.check import load_workflow
 from tenax.policy.packs.bind import action_references
+from tenax.policy.packs.resolve_policies import resolving
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
-from tenax.policy.resolve_policies import resolving
 from tenax.settings import Settings
 from tenax.store.tables.plans import StoredPlan, Texts, bound_actions, stored_children
 

@@ -18,11 +18,11 @@ from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.execution_views import LEFT_OUT
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.budgets.budgets import Amount, spent_by_trees
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemRow
 from tenax.store.tables import inbox, live_items
-from tenax.store.tables.budgets import Amount, spent_by_trees
 from tenax.store.tables.inbox import EndedChild, Message
 
 BATCH = 200  # messages that one transaction handles

@@ -20,10 +20,9 @@ from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Abilities, Offer
 from tenax.store.connect import Connection
 from tenax.store.dispatch import able_workers
-from tenax.store.fleet import worker_health
+from tenax.store.fleet import worker_health, workflow_pauses
 from tenax.store.fleet.worker_health import RunTally, WorkerStanding
 from tenax.store.rows import LeasedItem
-from tenax.store.tables import workflow_pauses
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1

@@ -28,11 +28,11 @@ from tenax.model.wire import (
 )
 from tenax.policy.dispatch.health import health_tests
 from tenax.policy.transitions import check
+from tenax.store.budgets.attempt_usage import note_usage
 from tenax.store.fleet import worker_health, workers
 from tenax.store.fleet.worker_health import WorkerRow
 from tenax.store.fleet.workers import BeatAnswer, LockedWorker
 from tenax.store.tables import live_items
-from tenax.store.tables.budgets import note_usage
 
 LEASES_SHOWN = 100  # leases in the view of a worker
 EVENTS_SHOWN = 20  # events in the view of a worker

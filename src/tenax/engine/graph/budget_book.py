@@ -12,15 +12,16 @@ from msgspec.structs import replace
 from tenax.model.attempt.outcome import Usage
 from tenax.model.decision import Decision, TreeBudget, read_ledger
 from tenax.model.events import event
-from tenax.model.events.data import BudgetExceededData, ChargedData
+from tenax.model.events.budget_data import BudgetExceededData, ChargedData
 from tenax.model.events.types import AttemptCharged, BudgetExceeded
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import PlannedAction
 from tenax.policy.retry.budgets import PLACES, price_of
+from tenax.store.budgets import budgets, reservations
+from tenax.store.budgets.budgets import BudgetRow
+from tenax.store.budgets.reservations import Told
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.tables import budgets
-from tenax.store.tables.budgets import BudgetRow, Told
 
 _UNCHECKED = ("until", "snoozed")
 """Rules by which an item runs again without a look at its budget."""
@@ -72,7 +73,7 @@ class BudgetBook:
         """Locks the budgets of these items. Their executions and the items themselves are locked already."""
         ids = [item.id for item in items]
         rows = await budgets.lock_budgets(tx, [item.execution_id for item in items], ids)
-        return cls(rows, await budgets.load_told(tx, ids))
+        return cls(rows, await reservations.load_told(tx, ids))
 
     def trees(self, item: ChargedItem) -> tuple[TreeBudget, ...]:
         """Returns the budgets of the trees that an item belongs to, as they stand now."""
@@ -191,7 +192,7 @@ class BudgetBook:
         if self._exceeded:
             await budgets.note_exceeded(tx, self._exceeded, now)
         if self._touched:
-            await budgets.drop_reservations(tx, sorted(self._touched))
+            await reservations.drop_reservations(tx, sorted(self._touched))
         reserved = [
             (row.execution_id, item_id, *amount)
             for row in self._rows.values()
@@ -199,9 +200,9 @@ class BudgetBook:
             if item_id in self._touched
         ]
         if reserved:
-            await budgets.insert_reservations(tx, reserved)
+            await reservations.insert_reservations(tx, reserved)
         if self._unpaid:
-            await budgets.hold_unpaid(tx, self._unpaid)
+            await reservations.hold_unpaid(tx, self._unpaid)
 
 
 async def charge_unreported(
@@ -224,7 +225,7 @@ async def charge_unreported(
 async def with_told_usage(tx: Connection, ended: Sequence[EndedAttempt]) -> list[EndedAttempt]:
     """Adds to attempts that ended without a report what they have told of their usage while they ran."""
     silent = [one.item.id for one in ended if one.item.state == "leased" and one.outcome.usage is None]
-    told = await budgets.load_told(tx, silent) if silent else {}
+    told = await reservations.load_told(tx, silent) if silent else {}
     for one in ended:
         found = told.get(one.item.id)
         if found is not None and (found.used_usd is not None or found.used_tokens is not None):

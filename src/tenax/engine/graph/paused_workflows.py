@@ -10,9 +10,10 @@ from tenax.model.events.data import OperatorData
 from tenax.model.events.types import ExecutionPaused, OperatorAction
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
+from tenax.store.fleet import workflow_pauses
 from tenax.store.journal import Journal
 from tenax.store.rows import WorkflowPause
-from tenax.store.tables import live_items, workflow_pauses
+from tenax.store.tables import live_items
 
 
 def is_paused(context: EngineContext, plan: Plan) -> bool:

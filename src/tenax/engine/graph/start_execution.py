@@ -24,11 +24,11 @@ from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest
 from tenax.policy.expressions.meter import Budget as Metered
 from tenax.policy.plan import Plan
+from tenax.store.budgets.budgets import NewBudget, insert_budgets
 from tenax.store.connect import Connection
 from tenax.store.dispatch.claims import new_tokens
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, NewExecution, NewLease, ParentItem
-from tenax.store.tables.budgets import NewBudget, insert_budgets
 from tenax.store.tables.executions import prepare_submit
 from tenax.store.tables.new_executions import InsertedExecution, insert_executions
 

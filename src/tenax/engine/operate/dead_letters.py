@@ -22,9 +22,10 @@ from tenax.model.letters.views import LettersChanged
 from tenax.policy.letters import redrive_refusal
 from tenax.store import service
 from tenax.store.journal import Journal
+from tenax.store.selection import letters
 from tenax.store.selection.conditions import anchor
-from tenax.store.tables import letters, live_items
-from tenax.store.tables.letters import StoredLetter
+from tenax.store.selection.letters import StoredLetter
+from tenax.store.tables import live_items
 
 AT_ONCE = 500
 """Letters that one transaction discards."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tenax.store.connect import Connection
-from tenax.store.tables import workflow_pauses
+from tenax.store.fleet import workflow_pauses
 
 
 class Mark(Protocol):

@@ -16,8 +16,8 @@ from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.source.findings import shorten, suggest
+from tenax.store.fleet import workflow_pauses
 from tenax.store.fleet.workers import log_fleet_events
-from tenax.store.tables import workflow_pauses
 
 AT_ONCE = 100
 """Executions that are paused or resumed between two looks."""

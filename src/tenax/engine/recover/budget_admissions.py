@@ -25,10 +25,11 @@ from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.retry.budgets import Answer, payments
 from tenax.policy.transitions import check
+from tenax.store.budgets import reservations
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemRow
-from tenax.store.tables import budgets, live_items
+from tenax.store.tables import live_items
 from tenax.store.tables.log import get_events
 
 BATCH = 200  # items of one tree that one transaction looks at
@@ -38,12 +39,12 @@ _PAID = "the budget can pay it"
 async def admit_tree(context: EngineContext, root: int) -> int:
     """Looks at the items of a tree that wait for its budget. Returns the number of those that need not wait any more."""
     async with context.transaction() as tx:
-        found = await budgets.find_unpaid_items(tx, root, BATCH)
+        found = await reservations.find_unpaid_items(tx, root, BATCH)
         executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
         # Another server may have admitted some of them before the locks were taken.
-        waiting = {item_id for item_id, _ in await budgets.find_unpaid_items(tx, root, BATCH)}
+        waiting = {item_id for item_id, _ in await reservations.find_unpaid_items(tx, root, BATCH)}
         items = await live_items.lock_items(tx, sorted(waiting & {item_id for item_id, _ in found}))
         items = [item for item in items if not executions[item.execution_id].failing]
         plans = await context.plans.load(tx, {item.plan_id for item in items})
@@ -138,7 +139,7 @@ class _Admissions:
                 self.admitted.pop(item.id, None)
         await self.book.write(tx, self.journal.now)
         if self.admitted:
-            await budgets.admit_items(tx, self.admitted)
+            await reservations.admit_items(tx, self.admitted)
         return decisions
 
 

@@ -12,7 +12,7 @@ from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.recover.budget_admissions import admit_tree
 from tenax.engine.recover.overspending import end_overspent_attempts, end_overspent_tree
 from tenax.errors import Busy, Unreachable
-from tenax.store.tables import budgets
+from tenax.store.budgets import attempt_usage, reservations
 
 LONGEST = 5.0
 """Seconds after which the budgets are looked at in any case: a message may have been lost."""
@@ -48,13 +48,13 @@ class BudgetKeeper:
         """Ends what has overspent, then admits what can be paid. Returns the number of items and trees that changed."""
         context = self._context
         async with context.transaction() as tx:
-            overspent = await budgets.find_overspent_trees(tx, self._isolated.ids)
+            overspent = await attempt_usage.find_overspent_trees(tx, self._isolated.ids)
         changed = 0
         for tree in overspent:
             changed += await self._safely(tree.execution_id, partial(end_overspent_tree, context, tree))
         changed += await end_overspent_attempts(context, self._isolated.ids)
         async with context.transaction() as tx:
-            roots = await budgets.find_unpaid_trees(tx, self._isolated.ids)
+            roots = await reservations.find_unpaid_trees(tx, self._isolated.ids)
         for root in roots:
             changed += await self._safely(root, partial(admit_tree, context, root))
         return changed
@@ -62,7 +62,7 @@ class BudgetKeeper:
     async def forget(self) -> None:
         """Removes what attempts that are over have told, and what was reserved for items that are gone."""
         async with self._context.transaction() as tx:
-            await budgets.forget_usage(tx)
+            await attempt_usage.forget_usage(tx)
 
     async def _safely(self, id_: int, work: Callable[[], Awaitable[int]]) -> int:
         async def process(_found: Sequence[tuple[int, int]]) -> int:

@@ -14,20 +14,21 @@ from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.decision import read_ledger
 from tenax.model.events import event
-from tenax.model.events.data import BudgetExceededData
+from tenax.model.events.budget_data import BudgetExceededData
 from tenax.model.events.types import BudgetExceeded
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.policy.retry.budgets import PLACES
+from tenax.store.budgets import attempt_usage, budgets
+from tenax.store.budgets.attempt_usage import OverspentTree, ToldItem
 from tenax.store.journal import Journal
-from tenax.store.tables import budgets, live_items
-from tenax.store.tables.budgets import OverspentTree, ToldItem
+from tenax.store.tables import live_items
 
 
 async def end_overspent_attempts(context: EngineContext, but: Sequence[int]) -> int:
     """Ends running attempts that have told of more than what is left of the budget of their item."""
     async with context.transaction() as tx:
-        told = await budgets.find_told_items(tx, but)
+        told = await attempt_usage.find_told_items(tx, but)
         plans = await context.plans.load(tx, {item.plan_id for item in told})
     over = {item.id: item for item in told if item.plan_id in plans and _is_over(plans[item.plan_id], item)}
     if not over:

@@ -18,8 +18,9 @@ from tenax.model.state.attempt import WorkState
 from tenax.model.state.execution import fold
 from tenax.model.views import ExecutionStatus, Explanation
 from tenax.policy.letters import redrive_refusal
-from tenax.store.tables import executions, letters
-from tenax.store.tables.letters import StoredGroup, StoredLetter
+from tenax.store.selection import letters
+from tenax.store.selection.letters import StoredGroup, StoredLetter
+from tenax.store.tables import executions
 
 LOG_ROWS_COUNTED = 50_000
 """Rows of the log up to which the attempts beside the groups are counted."""

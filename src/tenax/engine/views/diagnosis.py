@@ -22,8 +22,7 @@ from tenax.policy.diagnosis.executions import Pause
 from tenax.policy.diagnosis.items import diagnose_item
 from tenax.store import service
 from tenax.store.dispatch.ready_work import ready_kinds
-from tenax.store.fleet import queues
-from tenax.store.tables import workflow_pauses
+from tenax.store.fleet import queues, workflow_pauses
 
 CHILDREN_FOLLOWED = 8
 """Levels of children that a diagnosis follows down to the cause."""

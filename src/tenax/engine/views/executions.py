@@ -38,9 +38,9 @@ from tenax.model.state.fan_out import fan_out_status
 from tenax.model.views import ItemInfo, Tree
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.policy.retry.budgets import PLACES
+from tenax.store.budgets.budgets import get_budgets
 from tenax.store.connect import Connection
 from tenax.store.tables import executions
-from tenax.store.tables.budgets import get_budgets
 from tenax.store.tables.executions import RelatedExecution, StoredExecution
 from tenax.store.tables.fan_outs import FanOutItems, count_items, list_items
 from tenax.store.tables.log import find_log_position, get_events_page, get_new_events, get_step_level_events

@@ -194,24 +194,6 @@ class HeldData(EventData):
     decision: AnyDecision
 
 
-class BudgetExceededData(EventData):
-    tree: (
-        Annotated[int, Meta(description="the execution at the root of the tree whose budget it is")]
-        | UnsetType
-    ) = UNSET
-    cost_usd: Annotated[float, Meta(description="the limit")] | UnsetType = UNSET
-    spent_usd: float
-    tokens: Annotated[int, Meta(description="the limit")] | UnsetType = UNSET
-    spent_tokens: int
-
-
-class ChargedData(EventData):
-    cost_usd: float
-    tokens: int
-    reason: Annotated[str, Meta(description="`cancelled`, `handed_back` or `operator`")]
-    compensation: Compensation = UNSET
-
-
 class ExhaustedData(EventData):
     attempts: Annotated[
         int, Meta(description="the counted attempts; if the limit of a rule was reached, attempts and max_attempts are those of the rule")

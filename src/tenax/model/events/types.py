@@ -9,6 +9,7 @@ from typing import ClassVar, get_args, get_type_hints
 
 from msgspec import UNSET, UnsetType
 
+from tenax.model.events import budget_data as of_budgets
 from tenax.model.events import data as of
 from tenax.model.events import fleet_data as of_fleet
 from tenax.model.values import Value
@@ -311,7 +312,7 @@ class BudgetExceeded(Event, tag="budget_exceeded"):
     step: str | UnsetType = UNSET
     item: Number = UNSET
     attempt: int | UnsetType = UNSET
-    data: of.BudgetExceededData
+    data: of_budgets.BudgetExceededData
 
 
 class AttemptCharged(AttemptEvent, tag="attempt_charged"):
@@ -319,7 +320,7 @@ class AttemptCharged(AttemptEvent, tag="attempt_charged"):
         "an attempt ended without a report, because it was cancelled, handed back, or its item was ended by an "
         "operator. This is what a budget is charged for it"
     )
-    data: of.ChargedData
+    data: of_budgets.ChargedData
 
 
 # -- operators and workers

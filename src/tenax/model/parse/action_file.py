@@ -19,7 +19,7 @@ from tenax.model.parse.field_types import (
     text,
     whole,
 )
-from tenax.model.parse.program_keys import COMMAND, ENVIRONMENT
+from tenax.model.parse.keys.program_keys import COMMAND, ENVIRONMENT
 from tenax.model.parse.retry_fields import RETRY
 from tenax.model.parse.shape import KeysRule, Shape, ValueReader, any_of, declare, exclusive, read_mapping
 from tenax.model.parse.steps import read_retry

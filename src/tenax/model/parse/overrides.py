@@ -7,8 +7,8 @@ from typing import Any
 
 from tenax.model.definition.types import StepType
 from tenax.model.definition.vary import FIXED_KEYS, merge_override
+from tenax.model.parse.keys.step_types import OWN_KEYS
 from tenax.model.parse.shape import read_mapping
-from tenax.model.parse.step_types import OWN_KEYS
 from tenax.model.source.findings import Findings, Path, shorten, suggest
 
 

@@ -19,11 +19,11 @@ from tenax.model.definition.workflow import (
     Until,
 )
 from tenax.model.parse.drafts import Reference, StepDefaults, StepDraft
+from tenax.model.parse.keys.step_keys import BudgetKeys, ConcurrencyKeys, OnFailureKeys
+from tenax.model.parse.keys.step_types import LATER_TYPES, OWN_KEYS, unknown_type_message
 from tenax.model.parse.overrides import read_override
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.shape import read_mapping
-from tenax.model.parse.step_keys import BudgetKeys, ConcurrencyKeys, OnFailureKeys
-from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, unknown_type_message
 from tenax.model.parse.workflow_file import (
     COMPENSATE_TYPES,
     COMPENSATIONS,

@@ -11,14 +11,19 @@ from tenax.model.definition.types import SERVER_TYPES, STEP_TYPES, StepType
 from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE
 from tenax.model.inputs.inputs import INPUT_KEYWORDS, MAX_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
-from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
-from tenax.model.parse.own_keys import OwnKeys
-from tenax.model.parse.program_keys import AgentKeys, ProcessKeys
-from tenax.model.parse.retry_fields import RETRY, RetryFields
-from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
-from tenax.model.parse.step_keys import PRIORITY, BudgetedKeys, BudgetKeys, PolledKeys, StepKeys, WorkerKeys
-from tenax.model.parse.step_types import (
+from tenax.model.parse.keys.action_keys import ActionKeys
+from tenax.model.parse.keys.own_keys import OwnKeys
+from tenax.model.parse.keys.program_keys import AgentKeys, ProcessKeys
+from tenax.model.parse.keys.step_keys import (
+    PRIORITY,
+    BudgetedKeys,
+    BudgetKeys,
+    PolledKeys,
+    StepKeys,
+    WorkerKeys,
+)
+from tenax.model.parse.keys.step_types import (
     SPEC_KEYS,
     ChildKeys,
     HttpKeys,
@@ -27,6 +32,8 @@ from tenax.model.parse.step_types import (
     SleepKeys,
     WaitKeys,
 )
+from tenax.model.parse.retry_fields import RETRY, RetryFields
+from tenax.model.parse.shape import DeferredReader, JsonSchema, Mismatch, Shape, ValueReader, declare
 from tenax.model.source.findings import shorten, suggest
 
 COMPENSATE_TYPES: tuple[StepType, ...] = tuple(name for name in STEP_TYPES if name not in SERVER_TYPES)

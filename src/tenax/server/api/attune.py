@@ -23,9 +23,9 @@ router = APIRouter(
 
 @router.post("", **described(AttuneAnswer, body=bodies.ATTUNE_EXECUTION, status=201))
 async def execute(request: Request) -> Response:
-    """Starts an action of a pack, or else a stored workflow, as Attune starts an action.
+    """Starts an action of a pack, or else a stored workflow.
 
-    `config.retry_of` links it to the execution that it repeats.
+    It takes the body of Attune. `config.retry_of` links it to the execution that it repeats.
     """
     body = await read_body(request, bodies.ATTUNE_EXECUTION)
     config = body.config or bodies.AttuneConfig()

@@ -19,9 +19,9 @@ router = APIRouter(prefix="/v1/import", tags=["workflows"], dependencies=[Depend
 
 @router.post("", **described(ImportedFile, body=bodies.IMPORT))
 async def translate(request: Request) -> Response:
-    """Translates a file of another system into workflow files, with a report. Stores nothing.
+    """Translates a file of another system into workflow files.
 
-    `system` is one of those of `tenax import --from`.
+    It answers with the files and a report, and stores nothing. `system` is one of those of `tenax import --from`.
     """
     body = await read_body(request, bodies.IMPORT)
     return answer_view(

@@ -27,8 +27,8 @@ router = APIRouter(tags=["packs"], dependencies=[Depends(refuse_unknown_paramete
 async def install(request: Request, folder: Annotated[str | None, Plain] = None) -> Response:
     """Installs a pack.
 
-    The body is an uncompressed tar of the pack's folder. `folder` is the name of the folder, which is the pack's name
-    if its `pack.yaml` says none. An earlier pack of the name is replaced. Executions that use it go on with it.
+    The body is an uncompressed tar of the pack's folder, whose name is `folder`: it is the name of the pack if its
+    `pack.yaml` says none. An earlier pack of the name is replaced, and executions that use it go on with it.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != ARCHIVE:
@@ -52,7 +52,10 @@ async def list_packs(request: Request) -> Response:
 
 @router.get("/v1/packs/{name}", **described(PackInfo))
 async def get_pack(request: Request, name: PackName) -> Response:
-    """Shows an installed pack."""
+    """Shows an installed pack.
+
+    It has the version, the size, the hash and the actions of the pack.
+    """
     return answer_view(await engine(request).packs.get(name))
 
 

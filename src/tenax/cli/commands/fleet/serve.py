@@ -22,6 +22,7 @@ from tenax.settings.server_token import default_server, token_for
 from tenax.worker.collector import collect_rarely
 
 if TYPE_CHECKING:
+    from tenax.model.definition.tiers import AgentDefaults
     from tenax.settings import Settings
 
 Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
@@ -107,7 +108,7 @@ def worker(
     """
     under_supervision()
     life = given_life()
-    settings = _worker_settings(
+    settings, agents = _worker_settings(
         slots=slots,
         queues=queues,
         runtimes=runtimes,
@@ -124,7 +125,7 @@ def worker(
 
     collect_rarely()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_work(settings, life))
+        runner.run(_work(settings, agents, life))
     return 0
 
 
@@ -172,7 +173,7 @@ def _worker_settings(
     name: str | None,
     server: str | None,
     token: str | None,
-) -> Settings:
+) -> tuple[Settings, AgentDefaults]:
     from tenax.settings.load_in_child import load_settings_in_child
 
     return load_settings_in_child(
@@ -204,13 +205,12 @@ def _load(modules: tuple[str, ...]) -> None:
             raise UsageError(f"MODULE {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-async def _work(settings: Settings, life: str | None = None) -> None:
+async def _work(settings: Settings, agents: AgentDefaults, life: str | None = None) -> None:
     import structlog
 
     from tenax import __version__
     from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
-    from tenax.settings.agents import agent_defaults
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -230,7 +230,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         max_result=settings.max_result,
         packs=settings.home / "packs",
         pack_cache=settings.pack_cache,
-        agents=agent_defaults(settings),
+        agents=agents,
         version=__version__,
         life=life,
     )

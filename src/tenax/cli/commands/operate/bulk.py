@@ -12,7 +12,7 @@ from tenax.cli.backend.protocol import BulkWish, run_async
 from tenax.cli.flags import DEFAULT_TARGET, FilterText, Json, TargetFlags
 from tenax.cli.input.filters import check_filter, check_letter_filter
 from tenax.cli.input.inputs import parse_policy, parse_result
-from tenax.cli.input.pace import NO_PACE, PaceFlags
+from tenax.cli.input.rates import NO_PACE, PaceFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError

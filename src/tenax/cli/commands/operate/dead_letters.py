@@ -12,7 +12,7 @@ from tenax.cli.backend.protocol import LETTER, check_id, run_async
 from tenax.cli.commands.operate.bulk import begin, new_job
 from tenax.cli.commands.operate.letter_selection import DEFAULT_SELECTION, SelectionFlags
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
-from tenax.cli.input.pace import NO_PACE, PaceFlags
+from tenax.cli.input.rates import NO_PACE, PaceFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError

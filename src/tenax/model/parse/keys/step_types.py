@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from tenax.model.definition.types import StepType
 from tenax.model.names import WORKFLOW_NAME
-from tenax.model.parse.action_keys import ActionKeys
 from tenax.model.parse.field_types import (
     ANY,
     DURATION,
@@ -26,8 +25,9 @@ from tenax.model.parse.field_types import (
     text,
     text_mapping,
 )
-from tenax.model.parse.own_keys import OwnKeys
-from tenax.model.parse.program_keys import AgentKeys, ProcessKeys
+from tenax.model.parse.keys.action_keys import ActionKeys
+from tenax.model.parse.keys.own_keys import OwnKeys
+from tenax.model.parse.keys.program_keys import AgentKeys, ProcessKeys
 from tenax.model.parse.shape import (
     KeysRule,
     Mismatch,

@@ -18,7 +18,7 @@ from tenax.model.parse.field_types import (
     text,
     text_mapping,
 )
-from tenax.model.parse.own_keys import OwnKeys
+from tenax.model.parse.keys.own_keys import OwnKeys
 from tenax.model.parse.retry_fields import parse_retry
 from tenax.model.parse.shape import (
     Mismatch,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenax.model.packs.names import ACTION_REF, is_action_ref
 from tenax.model.parse.field_types import TEMPLATE, is_template, text
-from tenax.model.parse.own_keys import OwnKeys
+from tenax.model.parse.keys.own_keys import OwnKeys
 from tenax.model.parse.shape import Mismatch, ValueReader, declare
 from tenax.model.source.findings import shorten
 

@@ -1,0 +1,1 @@
+"""Declares the keys of each type of step, and those that all steps have."""
