@@ -213,14 +213,29 @@ async def test_a_part_reads_few_pages_of_a_long_log(hand):
     assert pages < 1000, pages  # of some 3,000
 
 
-async def test_counting_takes_a_small_share_of_the_time_and_a_larger_one_the_more_it_lags(hand):
+@pytest.mark.parametrize(
+    ("behind", "pause"),
+    [(0, 49), (rolling.WHOLE_LAG / 2, 1 / 0.26 - 1), (10 * rolling.WHOLE_LAG, 1)],
+)
+async def test_counting_takes_a_small_share_of_the_time_and_a_larger_one_the_more_it_lags(
+    hand, behind, pause
+):
     leader = RollUp(hand.engine.context)
+    leader._behind = behind
+    await leader.round()
+    assert leader.pause_after(1.0) == pytest.approx(pause)
     assert leader.pause_after(0.001) == rolling.LEAST_PAUSE
+
+
+async def test_transactions_without_rows_are_no_reason_to_hurry(hand, monkeypatch):
+    """A round that begins to hurry would then rest for minutes."""
+    monkeypatch.setattr(rolling, "FIRST_STEP", 1)
+    leader = RollUp(hand.engine.context)
+    await hand.sql("update tenax.roll_up set counted = 0, counted_at = null")
+    part = await leader._count_part()
+    assert (part.rows, part.done) == (0, False)
+    await leader.round()
     assert leader.pause_after(1.0) == pytest.approx(49)
-    leader.lag = rolling.WHOLE_LAG / 2
-    assert leader.pause_after(1.0) == pytest.approx(1 / 0.26 - 1)
-    leader.lag = 10 * rolling.WHOLE_LAG
-    assert leader.pause_after(3.0) == pytest.approx(3)
 
 
 async def test_a_long_history_is_not_said_to_be_counted_before_it_is(hand):

@@ -55,11 +55,17 @@ class RollUp:
         """The ranges that are summarized, of each partition's index."""
         self.lag = 0.0
         """Seconds by which the counts were behind the log after the last round."""
+        self._behind = 0.0
+        """The same, by the rows that were counted. Transactions without rows, as in a new database, are no reason to
+        hurry."""
+        self._taken = LEAST_SHARE
+        """The share of the time that the last round had."""
 
     async def round(self) -> bool:
         """Counts new rows for its share of a second: a burst of work that is over within a second hardly notices it.
         Returns whether all rows are counted."""
-        end = perf_counter() + self._share * LEAST_PAUSE
+        self._taken = self._share
+        end = perf_counter() + self._taken * LEAST_PAUSE
         self._step = min(self._step, FIRST_STEP)
         await self._summarize()
         while True:
@@ -73,12 +79,12 @@ class RollUp:
             pass
 
     def pause_after(self, seconds: float) -> float:
-        """Returns the seconds to wait after a round of this length."""
-        return max(LEAST_PAUSE, seconds * (1 / self._share - 1))
+        """Returns the seconds to wait after a round of this length, by the share that the round had."""
+        return max(LEAST_PAUSE, seconds * (1 / self._taken - 1))
 
     @property
     def _share(self) -> float:
-        return LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(self.lag / WHOLE_LAG, 1.0)
+        return LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(self._behind / WHOLE_LAG, 1.0)
 
     async def prune(self) -> None:
         """Deletes minutes that are older than the setting says. The totals keep their counts."""
@@ -111,7 +117,8 @@ class RollUp:
         await roll_up.add_totals(tx, totals_of(counts, await self._labels.of(tx, counts)))
         at = _counted_until(rows, cursor, now, done=done)
         await log_cursor.save_cursor(tx, log_cursor.Cursor(part.counted, part.open, cursor.floor, at))
-        self.lag = WHOLE_LAG if at is None else max(now - at, 0.0)
+        self._behind = 0.0 if at is None else max(now - at, 0.0)
+        self.lag = WHOLE_LAG if at is None else self._behind
         self._adapt(len(rows))
         return Part(len(rows), done)
 
