@@ -20,7 +20,7 @@ from tenax.model.source.yaml_source import read_source
 from tenax.policy.retry.decide import decide
 from tenax.policy.retry.resolve import compile_policy, resolve_policy
 
-HERE = Path(__file__).parents[1] / "dialects"
+HERE = Path(__file__).parents[2] / "dialects"
 MOST_SHOWN = 12  # delays of one line
 LOST = ("worker_lost", "worker_unavailable", "queue_timeout")
 SAMPLES = sorted(path for path in (HERE / "samples").glob("*/*") if path.suffix in (".yaml", ".json"))

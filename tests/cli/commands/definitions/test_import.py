@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-SAMPLES = Path(__file__).parents[2] / "dialects" / "samples"
+SAMPLES = Path(__file__).parents[3] / "dialects" / "samples"
 
 
 def test_the_workflow_is_on_stdout_and_the_report_on_stderr(command) -> None:
