@@ -272,7 +272,7 @@ class _Tasks:
                 self.published[name] = inner
 
     def _published_only(self, task: Fields) -> None:
-        """Counts `publish` as read if all its variables are replaced by what they publish."""
+        """Counts `publish` as read if each of its variables is replaced by its value."""
         names = [name for one in _dicts(task.data.get("publish")) for name in one]
         if names and all(name in self.published for name in names):
             task.note(

@@ -144,7 +144,7 @@ def _held(data: Mapping[str, Any]) -> str:
 
 
 def _budget_words(kind: str, data: Mapping[str, Any], number: int | None) -> str | None:
-    """Describes what a budget holds back or is charged. Returns None for other events."""
+    """Describes an event in which a budget holds an item back or is charged. Returns None for other events."""
     match kind:
         case "item_held" if data.get("reason"):
             return f"held before its next attempt: {data['reason']}"

@@ -109,7 +109,8 @@ def _seconds(fields: Fields, key: str) -> float:
 
 
 def _with_kind(policy: Policy, kind: str) -> Policy:
-    """Says which failures are retried. Argo calls failed what ended badly, and an error what the cluster lost."""
+    """Sets which failures are retried. In Argo a node has failed if its container ended badly, and it has an error if the cluster
+    lost it."""
     match kind:
         case "Always":
             return replace(policy, retry_on=EVERY_CLASS)
@@ -122,7 +123,7 @@ def _with_kind(policy: Policy, kind: str) -> Policy:
 
 
 def _stop_when(strategy: Fields, expression: str) -> ForeignText:
-    """Turns the expression, by which Argo goes on, into the condition by which a retry is refused."""
+    """Translates Argo's expression, which is true if Argo retries, into a condition that is true if Tenax does not."""
     made = "".join(
         _part(found) for found in _TOKEN.finditer(expression.strip().removeprefix("{{=").removesuffix("}}"))
     )

@@ -30,11 +30,11 @@ _STATES = {
 
 @dataclass
 class Scope:
-    """Says what tags mean within one template: its parameters, and the names of its steps."""
+    """Resolves the tags of one template: its parameters, and the names of its steps."""
 
     workflow: NativeWorkflow
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """What the caller of a leaf passes, already translated. Without a caller its parameters are inputs."""
+    """The parameters that the caller of a leaf template passes, already translated. Without a caller they are inputs."""
     are_inputs: bool = True
 
     def value(self, text: str, origin: Path) -> Any:
@@ -45,7 +45,7 @@ class Scope:
         return ForeignText(made, text, origin)
 
     def _replaced(self, found: re.Match[str], origin: Path) -> str:
-        """Returns what stands for a tag: a literal, a template, or an input for a tag without a counterpart."""
+        """Returns the translation of a tag: a literal, a template, or an input for a tag without a counterpart."""
         tag = found[2].strip()
         if found[1]:
             return f"{{{{ {self._unknown(found[0], origin)} }}}}"

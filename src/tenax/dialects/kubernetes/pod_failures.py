@@ -26,7 +26,7 @@ def with_pod_failures(policy: Policy, job: Fields) -> Policy:
 
 
 class _Reader:
-    """Collects what the rules come to. A code that an earlier rule names is no longer open to later ones."""
+    """Collects the effects of the rules. The first rule that names an exit code decides on it."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy

@@ -26,7 +26,7 @@ _CONTAINER = {
 
 
 def literal_value(text: str, _path: tuple[str | int, ...]) -> Any:
-    """Returns a text as it stands: nothing in it is a template."""
+    """Returns a text in which nothing is a template."""
     return literal_text(text)
 
 
@@ -55,7 +55,7 @@ def read_container(container: Fields, value: Value = literal_value) -> dict[str,
 
 
 def _unknown_command(container: Fields, image: str) -> list[str]:
-    """Returns a command that says what is missing. What the image runs by itself is not in the file."""
+    """Returns a command that says what is missing. The file does not contain the default command of an image."""
     words = " ".join(map(str, container.listed("args")))
     sentence = f"what the image runs by itself is not in the file: write the command of the step ({words})"
     container.note("dropped", "args" if "args" in container else None, sentence)

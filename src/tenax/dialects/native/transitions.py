@@ -58,7 +58,7 @@ class Ways:
         return True
 
     def _leads_back(self, target: str, source: str) -> bool:
-        """Tells whether the target runs before the source. A step from which no way leads runs before no other."""
+        """Returns whether the target runs before the source. A step without transitions runs before no other."""
         if target not in self._sources:
             return target == source
         pending, seen = [source], set()
@@ -79,7 +79,7 @@ def place_steps(
     *,
     join: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """Gives the steps their needs and conditions. `join` tells which steps wait for all ways, and not for one of them."""
+    """Gives the steps their needs and conditions. The steps in `join` wait for all their transitions, the others for one."""
     fallbacks = _fallbacks(steps, edges)
     for source, target in fallbacks.items():
         steps[source]["on_failure"] = {"step": steps[target]["step"]}

@@ -70,7 +70,7 @@ class Fields:
         return value
 
     def one_of(self, key: str, choices: Mapping[str, str], default: str) -> str:
-        """Returns what a word stands for. The other system compares words without regard to case in none of its fields."""
+        """Returns the value that a word selects. Upper and lower case are different words, as in the other systems."""
         word = self.text(key, default)
         if word not in choices:
             self.notes.mistake(

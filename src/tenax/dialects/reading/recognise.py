@@ -17,9 +17,9 @@ class Signs:
     """Prefixes of `apiVersion`. With one of them a document is of this system, whatever it holds."""
     kinds: tuple[str, ...] = ()
     top: Mapping[str, int] = field(default_factory=dict)
-    """Keys at the top, and how much each tells."""
+    """The keys at the top of a document, each with its score."""
     part: Mapping[str, int] = field(default_factory=dict)
-    """Keys of the steps, and of what is in them."""
+    """The keys of the steps and of their parts, each with its score."""
     lists: tuple[str, ...] = ()
     """The keys at the top that hold the steps."""
     least: int = 3

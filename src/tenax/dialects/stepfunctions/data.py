@@ -33,7 +33,7 @@ class Document:
     base: str | None = None
     """The expression of the whole. None if nothing is known of it but its parts."""
     parts: Mapping[str, Document] = field(default_factory=dict)
-    """What was put into it by `ResultPath` or a selector."""
+    """The values that `ResultPath` or a selector put into the document."""
     renames: Mapping[str, str] = field(default_factory=dict)
     """Other names of its members here. A member that is renamed to nothing is the document itself."""
 

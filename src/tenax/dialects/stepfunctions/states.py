@@ -88,7 +88,7 @@ def _task(reader: Reader, name: str, state: Fields) -> tuple[Step, Document]:
 def _function(
     reader: Reader, state: Fields, resource: str, called: str, given: Any
 ) -> tuple[str, dict[str, Any], dict[str, str]]:
-    """Returns the task that stands for a function, its arguments, and what is unwrapped of its result."""
+    """Returns the name of the task for a function, its arguments, and the part of its result that is unwrapped."""
     event = given if given is not None else whole_input(reader.workflow, reader.document)
     if given is None and isinstance(event, dict):
         state.note("changed", None, f"gets the parts of the document that are known: {', '.join(event)}")

@@ -109,7 +109,7 @@ async def _spent(
     items: Sequence[ItemRow],
     children: Sequence[int],
 ) -> dict[int, Amount]:
-    """Returns what the trees of children have spent, if a budget of their parents needs to know."""
+    """Returns the amounts that the trees of children have spent, if their parents have a budget."""
     plans = await context.plans.load(tx, {item.plan_id for item in items})
     limited = any(
         item.plan_id in plans and plans[item.plan_id].steps[item.step].budget is not None for item in items
@@ -120,7 +120,8 @@ async def _spent(
 
 
 def _with_usage(outcome: Outcome, spent: Amount | None) -> Outcome:
-    """Adds what the tree of a child has spent. It has been charged to the trees around it already."""
+    """Adds the amount that the tree of a child has spent to the outcome. The budgets of the trees around it were charged
+    already."""
     return outcome if spent is None else replace(outcome, usage=Usage(*spent))
 
 

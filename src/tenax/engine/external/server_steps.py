@@ -68,7 +68,7 @@ class ServerSteps:
         self._slow_of: Counter[int] = Counter()
         """The number of these children by execution."""
         self._full: set[int] = set()
-        """Executions of which more such children wait than may. Their items are left until there is room."""
+        """Executions with more slow children than are allowed to wait. The other items are left until there is room."""
         self._slow_at_once = SenderTurns(context.settings.aside_processes)
 
     def wake(self) -> None:
@@ -305,7 +305,7 @@ class _Batch:
 
 
 def _budget_left(budget: Budget | None, ledger: str | None) -> Budget | None:
-    """Returns what earlier children of a step have left of its budget."""
+    """Returns the rest of the budget of a step after its earlier children."""
     if budget is None:
         return None
     used = read_ledger(ledger, 0.0)

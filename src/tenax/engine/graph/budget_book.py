@@ -52,8 +52,8 @@ def is_in_tree(ledger: str | None) -> bool:
 
 
 class BudgetBook:
-    """Holds the locked budgets of a transaction. Attempts are settled one after the other, each by what the ones before
-    have left."""
+    """Holds the locked budgets of a transaction. Attempts are settled one after the other, and each sees the amounts that the
+    earlier ones have left."""
 
     def __init__(self, rows: dict[int, BudgetRow], told: dict[int, Told]) -> None:
         self._rows = rows
@@ -137,8 +137,8 @@ class BudgetBook:
         journal.budgets_changed = True
 
     def charge_unreported(self, journal: Journal, item: ChargedItem, reason: str) -> None:
-        """Charges an attempt that ends without a report: with what it has told, else with what was reserved for it. One that
-        was handed back may never have begun: it is charged only what it has told."""
+        """Charges an attempt that ends without a report: the usage that it reported while it ran, else the reserved price. An
+        attempt that was handed back may never have begun, so it is charged only the reported usage."""
         cost, tokens = _used(self._told.get(item.id), assumed=reason != "handed_back")
         if cost or tokens:
             data = ChargedData(cost_usd=cost, tokens=tokens, reason=reason)
@@ -208,8 +208,8 @@ class BudgetBook:
 async def charge_unreported(
     tx: Connection, journal: Journal, items: Sequence[ChargedItem], reason: str, *, ended: bool = True
 ) -> None:
-    """Charges the running attempts of items that end, or lose their lease, without a report. What is reserved for items
-    that have ended is given back."""
+    """Charges the running attempts of items that end, or lose their lease, without a report. Reservations of items that have
+    ended are given back."""
     if not (concerned := [item for item in items if is_in_tree(item.ledger)]):
         return
     book = await BudgetBook.open(tx, concerned)
@@ -223,7 +223,7 @@ async def charge_unreported(
 
 
 async def with_told_usage(tx: Connection, ended: Sequence[EndedAttempt]) -> list[EndedAttempt]:
-    """Adds to attempts that ended without a report what they have told of their usage while they ran."""
+    """Adds the usage that attempts reported while they ran to those that ended without a report."""
     silent = [one.item.id for one in ended if one.item.state == "leased" and one.outcome.usage is None]
     told = await reservations.load_told(tx, silent) if silent else {}
     for one in ended:
@@ -248,7 +248,7 @@ def _key(row: BudgetRow, item: ChargedItem) -> str:
 
 
 def _used(told: Told | None, *, assumed: bool) -> tuple[float, int]:
-    """Returns what a running attempt is charged: what it has told, else with `assumed` the price that was reserved."""
+    """Returns the charge of a running attempt: the usage that it reported, else the reserved price if `assumed`."""
     if told is None:
         return 0.0, 0
     if told.used_usd is not None or told.used_tokens is not None:

@@ -54,7 +54,7 @@ class Start:
     tree: int | None = None
     """Its parent, if that belongs to a tree with a budget."""
     budget: Budget | None = None
-    """What the budget of the step that starts it has left."""
+    """The rest of the budget of the step that starts the execution."""
 
     @property
     def limits(self) -> Budget | None:
