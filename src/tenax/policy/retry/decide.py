@@ -62,6 +62,11 @@ def decide(
         failure = polled.failure if polled is not None else None
     elif failure is None:
         failure = read_failure(policy, ledger, outcome)
+    return _decide(case, failure, polled)
+
+
+def _decide(case: Case, failure: Failure | None, polled: Poll | None) -> Decision:
+    policy, outcome, controls = case.policy, case.outcome, case.controls
     if not controls.execution_open or not controls.step_open:
         return _stopped(case, failure)
     if polled is not None and not polled.done and failure is None:
@@ -71,7 +76,7 @@ def decide(
         return Judgement(case, failure, unmet).decide()
     if outcome.status == "snoozed":
         return _snoozed(case)
-    after = ledger_after(policy.policy, ledger, outcome, elapsed=elapsed, trees=controls.budgets)
+    after = ledger_after(policy.policy, case.ledger, outcome, elapsed=case.elapsed, trees=controls.budgets)
     return case.decision("complete", "succeeded", "the attempt succeeded", after, _SUCCEEDED)
 
 
@@ -106,11 +111,8 @@ def decide_outcome(
             work=controls.condition_work,
         )  # fmt: skip
     failure = polled.failure if polled is not None else read_failure(policy, ledger, outcome)
-    decision = decide(
-        policy, ledger, outcome, attempt=attempt, elapsed=elapsed, controls=controls, roll=roll, execution_id=execution_id,
-        step=step, failure=failure, polled=polled,
-    )  # fmt: skip
-    return Decided(decision, failure, polled)
+    case = Case(policy, ledger, outcome, attempt, elapsed, controls, roll, execution_id, step)
+    return Decided(_decide(case, failure, polled), failure, polled)
 
 
 def _stopped(case: Case, failure: Failure | None) -> Decision:

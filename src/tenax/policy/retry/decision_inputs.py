@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger, Verdict
 from tenax.policy.retry.resolve import CompiledPolicy, CompiledRule
 
 
-class Case:
+class Case(msgspec.Struct, frozen=True, gc=False):
     """Holds the inputs of one decision."""
 
-    __slots__ = (
-        "attempt",
-        "controls",
-        "elapsed",
-        "execution_id",
-        "ledger",
-        "outcome",
-        "policy",
-        "roll",
-        "step",
-    )
-
-    def __init__(
-        self,
-        policy: CompiledPolicy,
-        ledger: Ledger,
-        outcome: Outcome,
-        attempt: int,
-        elapsed: float,
-        controls: Controls,
-        roll: float,
-        execution_id: int,
-        step: str,
-    ) -> None:
-        self.policy = policy
-        self.ledger = ledger
-        self.outcome = outcome
-        self.attempt = attempt
-        self.elapsed = elapsed
-        self.controls = controls
-        self.roll = roll
-        self.execution_id = execution_id
-        self.step = step
+    policy: CompiledPolicy
+    ledger: Ledger
+    outcome: Outcome
+    attempt: int
+    elapsed: float
+    controls: Controls
+    roll: float
+    execution_id: int
+    step: str
 
     def decision(
         self,

@@ -129,30 +129,6 @@ def ledger_after(
     )
 
 
-def with_delay(ledger: Ledger, delay: float) -> Ledger:
-    """Returns the ledger after a retry is planned. (`dataclasses.replace` would cost three times as much.)"""
-    return Ledger(
-        ledger.counted,
-        ledger.exempted,
-        ledger.by_class,
-        ledger.by_rule,
-        ledger.snoozes,
-        ledger.elapsed,
-        delay,
-        ledger.cost,
-        ledger.budget,
-        ledger.highest_cost,
-        ledger.polls,
-        ledger.lost_by,
-        ledger.granted,
-        ledger.reopened,
-        ledger.tokens,
-        ledger.budget_tokens,
-        ledger.highest_tokens,
-        ledger.tree,
-    )
-
-
 def granted_one_more(ledger: Ledger) -> Ledger:
     """Returns the ledger of an ended item that an operator starts again: it gets one attempt beyond its limit."""
     return replace(ledger, granted=ledger.granted + 1, reopened=ledger.reopened + 1)

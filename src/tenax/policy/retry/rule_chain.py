@@ -20,7 +20,7 @@ from tenax.policy.retry.attempt_words import only_run, progress, uncounted_progr
 from tenax.policy.retry.backoff import plan_delay
 from tenax.policy.retry.budgets import payments
 from tenax.policy.retry.decision_inputs import Case
-from tenax.policy.retry.ledger import charge, ledger_after, with_delay
+from tenax.policy.retry.ledger import charge, ledger_after
 from tenax.policy.retry.named_failures import names_failure, names_reason
 from tenax.policy.retry.poison import is_poison, losses
 from tenax.policy.retry.resolve import CompiledRule
@@ -232,8 +232,10 @@ class Judgement:
 
     def _unpaid(self) -> Decision | None:
         """Fails if a budget can never pay another attempt, and holds if it can once others give back what is reserved."""
-        waits = None
-        for payment in payments(self.policy, self.case.ledger, self.after, self.case.controls.budgets):
+        after, trees, waits = self.after, self.case.controls.budgets, None
+        if after.budget is None and after.budget_tokens is None and not trees:
+            return None
+        for payment in payments(self.policy, self.case.ledger, after, trees):
             self.checks.append(Check("budget", hit=payment.answer != "pay", saw=payment.saw))
             if payment.answer == "never":
                 return self._fail("budget", f"the budget cannot pay another attempt ({payment.words})")
@@ -328,9 +330,10 @@ class Judgement:
 
     def _again(self, verdict: Verdict, rule: str, why: str) -> Decision:
         reason = f"{why}; {self._progress()}"
-        after = self.after if self.parts.jittered is None else with_delay(self.after, self.parts.jittered)
+        if self.parts.jittered is not None:
+            self.after.previous_delay = self.parts.jittered  # nobody else has this ledger yet
         return self.case.decision(
-            verdict, rule, reason, after, tuple(self.checks), delay=self.parts, matched=self.matched
+            verdict, rule, reason, self.after, tuple(self.checks), delay=self.parts, matched=self.matched
         )
 
     def _condition_error(self, name: str, error: str) -> Decision:
