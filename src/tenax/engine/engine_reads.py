@@ -7,11 +7,13 @@ from datetime import datetime
 
 from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
+from tenax.engine.views import audit as audit_views
 from tenax.engine.views import diagnosis, selection
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
 from tenax.model.diagnosis import Diagnosis
+from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
@@ -98,6 +100,21 @@ class EngineReads:
     ) -> Sequence[ItemInfo]:
         """Returns the items of a fan-out after this one, in the order of the list."""
         return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
+
+    async def audit(
+        self,
+        wanted: AuditFilter = audit_views.NOTHING_ASKED,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+    ) -> Sequence[AuditEntry]:
+        """Lists what people did, the newest first: the entries before one, or those next after one."""
+        return await audit_views.list_audit(self.context, wanted, before=before, after=after, limit=limit)
+
+    async def audit_names(self) -> AuditNames:
+        """Lists the actors and the actions that occur in the audit."""
+        return await audit_views.audit_names(self.context)
 
     async def tree(self, execution_id: int) -> Tree:
         """Returns an execution with all its descendants."""
