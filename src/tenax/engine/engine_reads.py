@@ -17,6 +17,7 @@ from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
+from tenax.model.filters.views import ExecutionPage, StateCounts
 from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
 
 
@@ -47,6 +48,21 @@ class EngineReads:
         leaves out children, and `compensation` is a state of compensations."""
         short = short_forms(states=states, workflow=workflow, since=since, top=top, compensation=compensation)
         return await selection.list_summaries(self.context, chosen & short, before=before, limit=limit)
+
+    async def page(
+        self,
+        chosen: Filter = EVERYTHING,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+    ) -> ExecutionPage:
+        """Reads a page of the executions that a filter selects, in a bounded time and in either direction."""
+        return await selection.read_page(self.context, chosen, before=before, after=after, limit=limit)
+
+    async def count(self, chosen: Filter = EVERYTHING) -> StateCounts:
+        """Counts the executions that a filter selects by state, among the newest ones."""
+        return await selection.count_by_state(self.context, chosen)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
         return await views.events(self.context, execution_id, after=after)
