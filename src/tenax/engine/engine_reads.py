@@ -8,17 +8,18 @@ from datetime import datetime
 from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.views import audit as audit_views
-from tenax.engine.views import diagnosis, selection
+from tenax.engine.views import diagnosis, log_pages, selection
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
+from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
-from tenax.model.execution_views import Event, Execution, News
+from tenax.model.execution_views import Event, EventPage, Execution, News
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.filters.views import ExecutionPage, StateCounts
-from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
+from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, ItemStrip, Tree, Verified, WorkflowInfo
 
 
 class EngineReads:
@@ -131,6 +132,21 @@ class EngineReads:
     async def audit_names(self) -> AuditNames:
         """Lists the actors and the actions that occur in the audit."""
         return await audit_views.audit_names(self.context)
+
+    async def item_strip(self, execution_id: int, step: str, *, ranges: int = 200) -> ItemStrip:
+        """Counts the items of a fan-out by state, in ranges of their numbers."""
+        return await read_strip(self.context, execution_id, step, ranges=ranges)
+
+    async def event_page(
+        self, execution_id: int, *, before: int | None = None, after: int | None = None, limit: int = 100
+    ) -> EventPage:
+        """Reads events next before an event, or next after one, by their ids. Without either, the last ones."""
+        return await log_pages.read_event_page(
+            self.context, execution_id, before=before, after=after, limit=limit
+        )
+
+    async def event(self, execution_id: int, event_id: int) -> Event:
+        return await log_pages.read_event(self.context, execution_id, event_id)
 
     async def tree(self, execution_id: int) -> Tree:
         """Returns an execution with all its descendants."""

@@ -346,7 +346,7 @@ create table tenax.dead_letter (
 ) with (fillfactor = 85);
 create unique index dead_letter_place on tenax.dead_letter (execution_id, step, coalesce(item_no, -1), compensates);
 create index dead_letter_newest on tenax.dead_letter (status, last_at, item_id);
-create index dead_letter_group on tenax.dead_letter (fingerprint, status);
+create index dead_letter_group on tenax.dead_letter (fingerprint, status, last_at);
 
 create table tenax.signal (
     id           bigint generated always as identity primary key,

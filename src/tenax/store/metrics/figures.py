@@ -56,3 +56,22 @@ async def group_failures(tx: Connection, seconds: float, most: int) -> Sequence[
 async def list_newest_failures(tx: Connection, most: int) -> Sequence[Row]:
     rows: Sequence[Row] = await tx.fetch(sql("list_newest_failures"), most)
     return rows
+
+
+async def list_series(
+    tx: Connection, name: str, since: datetime, until: datetime, width: int, *more: Any
+) -> Sequence[Row]:
+    """Returns the counts of a statement `list_..._series` in spans of `width` seconds."""
+    rows: Sequence[Row] = await tx.fetch(sql(name), since, until, float(width), *more)
+    return rows
+
+
+async def sum_steps(tx: Connection, since: datetime, until: datetime, workflow: str) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("sum_steps"), since, until, workflow)
+    return rows
+
+
+async def counted_at(tx: Connection) -> datetime | None:
+    """Returns the time up to which about the log is counted."""
+    at: datetime | None = await tx.fetchval(sql("read_counted_at"))
+    return at
