@@ -7,7 +7,6 @@ from support.hand import Hand, one_postgres
 
 from tenax.errors import NotFound, UsageError
 from tenax.model.filters.parse import parse_filter
-from tenax.model.wire import Assignment
 from tenax.store.tables import execution_pages
 
 FAN_OUT = """
@@ -18,6 +17,7 @@ workflow:
     task: some:task
     for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     tolerate: 100%
+    parallelism: 10
     retry: {max_attempts: 1}
 """
 
@@ -110,12 +110,10 @@ async def test_executions_are_counted_by_state(hand, monkeypatch):
 
 
 async def test_pages_of_events_lead_both_ways(hand):
-    execution_id, attempt = await hand.start(FAN_OUT.replace("tolerate", "parallelism: 2\n    tolerate"))
-    attempts = [attempt]
-    while attempts:
-        for one in attempts:
-            await hand.succeed(one)
-        attempts = await hand.lease()
+    execution_id, attempt = await hand.start(FAN_OUT.replace("parallelism: 10", "parallelism: 1"))
+    await hand.succeed(attempt)
+    for _ in range(9):
+        await hand.succeed(await hand.lease_one())
     every = await hand.engine.events(execution_id)
     last = await hand.engine.event_page(execution_id, limit=7)
     assert (last.events, last.newer) == (every[-7:], None)
@@ -135,10 +133,7 @@ async def test_pages_of_events_lead_both_ways(hand):
 
 async def test_a_fan_out_is_a_strip(hand):
     execution_id = await hand.submit(FAN_OUT)
-    leased: list[Assignment] = []
-    while len(leased) < 6:
-        leased += await hand.lease(slots=6 - len(leased))
-    for one in leased:
+    for one in await hand.lease(slots=6):
         if one.item != 5:
             await (hand.fail(one) if one.item == 4 else hand.succeed(one))
     strip = await hand.engine.item_strip(execution_id, "each", ranges=4)

@@ -15,10 +15,10 @@ from tenax.store.selection.conditions import anchor, limited_in_time, with_condi
 from tenax.store.statements import sql
 from tenax.store.tables.executions import list_executions
 
-PAGE_SECONDS = 0.06  # seconds that a page looks for executions
+PAGE_SECONDS = 0.05  # seconds that a page looks for executions
 FIRST_WINDOW, LARGEST_WINDOW = 2_000, 16_000
 """Executions of a window. Each window is twice as large as the one before."""
-COUNTED = 10_000  # executions of each kind that are looked at to count them
+COUNTED = 5_000  # executions of each kind that are looked at to count them
 COUNTED_BY_TEXT = 2_000  # the same, for filters that look into inputs
 OUT_OF_ORDER = timedelta(minutes=10)
 """By so much the times of two executions may be in another order than their ids."""
