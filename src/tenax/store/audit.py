@@ -23,9 +23,9 @@ async def list_entries(
     tx: Connection, wanted: AuditFilter, *, before: int | None, after: int | None, limit: int
 ) -> list[AuditEntry]:
     """Lists entries, the newest first: those before an entry, or the ones next after an entry."""
-    name, place = ("list_audit", before) if after is None else ("list_newer_audit", after)
+    statement, place = (sql("list_audit"), before) if after is None else (sql("list_newer_audit"), after)
     terms = (wanted.actor, wanted.action, wanted.kind, wanted.target, wanted.since, wanted.until)
-    rows = await tx.fetch(sql(name), place, *terms, limit)
+    rows = await tx.fetch(statement, place, *terms, limit)
     found = [
         AuditEntry(
             id=row["id"],

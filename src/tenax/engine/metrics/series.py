@@ -22,6 +22,7 @@ from tenax.model.metrics.series import (
 from tenax.store import service
 from tenax.store.connect import Connection
 from tenax.store.metrics import figures as metrics
+from tenax.store.metrics.figures import SeriesName
 
 SETTLED_AFTER = 600.0  # seconds after which nothing is counted in a minute any more
 MOST_DAYS = 31  # days of the longest series
@@ -68,9 +69,9 @@ class SeriesReader:
         a step, and lateness not that of a workflow."""
         async with self._context.view_snapshot() as tx:
             times = await _times(tx, since, until)
-            attempts = await self._spans(tx, times, "list_attempt_series", workflow, step)
-            events = await self._spans(tx, times, "list_event_series", workflow)
-            lateness = await self._spans(tx, times, "list_lateness_series")
+            attempts = await self._spans(tx, times, SeriesName.ATTEMPTS, workflow, step)
+            events = await self._spans(tx, times, SeriesName.EVENTS, workflow)
+            lateness = await self._spans(tx, times, SeriesName.LATENESS)
         ended = {row["at"]: row for row in attempts}
         begun = {row["at"]: row for row in events}
         late: dict[datetime, dict[int, int]] = {}
@@ -95,7 +96,7 @@ class SeriesReader:
         async with self._context.view_snapshot() as tx:
             times = await _times(tx, since, until)
             span = (times.since, times.until, times.width)
-            rows = await metrics.list_series(tx, "list_worker_series", *span, list(names))
+            rows = await metrics.list_series(tx, SeriesName.WORKERS, *span, list(names))
         found = {(row["worker"], row["at"]): row for row in rows}
         return [
             WorkerSeries(
@@ -113,7 +114,7 @@ class SeriesReader:
             rows = await metrics.sum_steps(tx, since, end, workflow)
         return [_step(row) for row in rows]
 
-    async def _spans(self, tx: Connection, times: _Times, name: str, *more: str | None) -> list[Row]:
+    async def _spans(self, tx: Connection, times: _Times, name: SeriesName, *more: str | None) -> list[Row]:
         """Returns the rows of a series. Those of settled spans are read only once."""
         key = (name, times.width, *more)
         kept = self._kept.get(key)

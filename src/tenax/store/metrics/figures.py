@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from tenax.store.connect import Connection
@@ -58,11 +59,27 @@ async def list_newest_failures(tx: Connection, most: int) -> Sequence[Row]:
     return rows
 
 
+class SeriesName(StrEnum):
+    """Names the counts that are read in spans of time."""
+
+    ATTEMPTS = "attempts"
+    EVENTS = "events"
+    LATENESS = "lateness"
+    WORKERS = "workers"
+
+
 async def list_series(
-    tx: Connection, name: str, since: datetime, until: datetime, width: int, *more: Any
+    tx: Connection, name: SeriesName, since: datetime, until: datetime, width: int, *more: Any
 ) -> Sequence[Row]:
-    """Returns the counts of a statement `list_..._series` in spans of `width` seconds."""
-    rows: Sequence[Row] = await tx.fetch(sql(name), since, until, float(width), *more)
+    """Returns counts in spans of `width` seconds. `more` is the workflow and the step of attempts, the workflow of events,
+    and the names of workers."""
+    statement = {
+        SeriesName.ATTEMPTS: sql("list_attempt_series"),
+        SeriesName.EVENTS: sql("list_event_series"),
+        SeriesName.LATENESS: sql("list_lateness_series"),
+        SeriesName.WORKERS: sql("list_worker_series"),
+    }[name]
+    rows: Sequence[Row] = await tx.fetch(statement, since, until, float(width), *more)
     return rows
 
 

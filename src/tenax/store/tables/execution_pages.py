@@ -97,7 +97,7 @@ class _Search:
         place = await self._first_place(before)
         clock, size = _Clock(), FIRST_WINDOW
         while True:
-            end = None if self._is_served else await self._window("find_window", place, size)
+            end = None if self._is_served else await self._window(sql("find_window"), place, size)
             lowest = None if end is None else end["id"]
             left = self.limit - len(found)
             found += await list_executions(self.tx, self.chosen, before=place, limit=left, lowest=lowest)
@@ -112,7 +112,7 @@ class _Search:
         place, clock, size = after, _Clock(), FIRST_WINDOW
         stopped: Any = None
         while True:
-            end = None if self._is_served else await self._window("find_newer_window", place, size)
+            end = None if self._is_served else await self._window(sql("find_newer_window"), place, size)
             highest = None if end is None else end["id"]
             statement, arguments = with_conditions(
                 sql("find_newer_executions"), self.chosen, place, self.limit - len(ids), highest
@@ -139,9 +139,9 @@ class _Search:
         times = sum(isinstance(term, Time) and term.field == "since" for term in self.chosen.terms)
         return len(self.narrow.terms) + times == len(self.chosen.terms) and (not times or not self.narrow)
 
-    async def _window(self, name: str, place: int | None, size: int) -> Any:
+    async def _window(self, text: str, place: int | None, size: int) -> Any:
         terms = self.narrow or EVERYTHING
-        statement, arguments = with_conditions(sql(name), terms, place, size)
+        statement, arguments = with_conditions(text, terms, place, size)
         return await self.tx.fetchrow(statement, *arguments)
 
     async def _first_place(self, before: int | None) -> int | None:
