@@ -15,11 +15,11 @@ from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
-from tenax.model.execution_views import Event, EventPage, Execution, News
+from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
-from tenax.model.filters.views import ExecutionPage, StateCounts
-from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, ItemStrip, Tree, Verified, WorkflowInfo
+from tenax.model.metrics.pages import EventPage, ExecutionPage, ItemStrip, StateCounts
+from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
 
 
 class EngineReads:

@@ -221,16 +221,6 @@ class Event(View):
     data: dict[str, Any]
 
 
-class EventPage(View):
-    """Is a page of the events of an execution, in their order."""
-
-    events: list[Event]
-    older: int | None
-    """The page before has the events before this one. Null: this is the first page."""
-    newer: int | None
-    """The next page has the events after this one. Null: these are the last events."""
-
-
 class News(View):
     events: list[Event]
     cursor: str | None

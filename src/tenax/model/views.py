@@ -114,23 +114,6 @@ class ExecutionSummary(View):
     waiting: WaitingItem | None
 
 
-class StripRange(View):
-    """Counts the items of a range of a fan-out's list by state."""
-
-    first: int
-    last: int
-    worst: str
-    """The state among them that matters most: failed, held, retrying, running, and so on."""
-    counts: dict[str, int]
-
-
-class ItemStrip(View):
-    """Counts the items of a fan-out by state in ranges of their numbers."""
-
-    total: int
-    ranges: list[StripRange]
-
-
 class ItemInfo(View):
     """Describes one item of a fan-out. `item` is its number in the list, from 0."""
 

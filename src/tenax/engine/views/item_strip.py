@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.errors import NotFound
-from tenax.model.views import ItemStrip, StripRange
+from tenax.model.metrics.pages import ItemStrip, StripRange
 from tenax.store.tables import executions
 from tenax.store.tables.fan_outs import count_items, count_strip
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.views.view_room import ViewRoom
 from tenax.errors import NotFound, UsageError
-from tenax.model.execution_views import Event, EventPage
+from tenax.model.execution_views import Event
+from tenax.model.metrics.pages import EventPage
 from tenax.store.tables import executions
 from tenax.store.tables.log import get_event_page
 

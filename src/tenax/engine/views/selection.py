@@ -10,7 +10,7 @@ from tenax.errors import UsageError
 from tenax.model.events import timestamp
 from tenax.model.filters.parse import parse_filter
 from tenax.model.filters.terms import Filter
-from tenax.model.filters.views import ExecutionPage, StateCounts
+from tenax.model.metrics.pages import ExecutionPage, StateCounts
 from tenax.model.views import ExecutionSummary, Standing
 from tenax.store.connect import Connection
 from tenax.store.selection import saved_filters

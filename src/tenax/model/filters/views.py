@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import field
 
 from tenax.model.values import View
-from tenax.model.views import ExecutionStatus, ExecutionSummary
+from tenax.model.views import ExecutionStatus
 
 BulkState = Literal["preview", "running", "stopped", "completed"]
 
@@ -27,29 +27,6 @@ class SavedFilterAnswer(View):
     filter: str
     created: bool
     """False if it took the place of an earlier filter of this name."""
-
-
-class ExecutionPage(View):
-    """Is a page of the executions that a filter selects, the newest first."""
-
-    executions: list[ExecutionSummary]
-    older: int | None
-    """The next page has the executions before this one. Null: there are no older ones."""
-    newer: int | None
-    """The page before has the executions after this one. Null: this is the first page."""
-    looked_until: str | None
-    """If the page is not full but there may be more: up to which time it has looked. `older` or `newer` goes on there."""
-
-
-class StateCounts(View):
-    """Counts the executions that a filter selects by state."""
-
-    counts: dict[str, int]
-    """Empty: the filter looks at work items, and such executions are not counted."""
-    at_least: list[ExecutionStatus]
-    """The states of which there may be more: only the newest executions were looked at."""
-    looked: int
-    """How many executions of each kind (open, unsuccessful, all) were looked at, at most."""
 
 
 class RemovedFilter(View):

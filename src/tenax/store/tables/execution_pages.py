@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tenax.model.filters.terms import EVERYTHING, Filter, Time, Words
-from tenax.model.filters.views import StateCounts
+from tenax.model.metrics.pages import StateCounts
 from tenax.model.views import ExecutionSummary
 from tenax.store.connect import Connection
 from tenax.store.selection.conditions import anchor, limited_in_time, with_conditions

@@ -15,11 +15,11 @@ from tenax.model.execution_views import (
     LARGE_EVIDENCE,
     LEFT_OUT,
     Event,
-    EventPage,
     News,
     left_out,
 )
 from tenax.model.json_text import decode, encode
+from tenax.model.metrics.pages import EventPage
 from tenax.store.connect import Connection
 from tenax.store.journal import EVENTS_PER_ROW
 from tenax.store.statements import sql
