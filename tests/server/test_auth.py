@@ -55,6 +55,8 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/import", {"source": "max_retries: 1\nrunner_type: shell\nentry_point: a.sh"}, OPERATORS),
     ("POST", CALLBACK, {}, EVERYONE),
     ("GET", "/v1/verify", None, READERS),
+    ("GET", "/v1/audit", None, READERS),
+    ("GET", "/v1/audit/names", None, READERS),
     ("GET", "/v1/workers", None, READERS),
     ("GET", "/v1/workers/{name}", None, READERS),
     ("POST", "/v1/workers/{name}/pause", {}, OPERATORS),

@@ -125,6 +125,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("alerts", "metrics.alerts:alerts", _METRICS, "Show the alerts. Exit code 1 if one of them fires."),
     ("monitoring", "metrics.monitoring:monitoring", _METRICS, "Print a file for Prometheus or Grafana."),
     (
+        "audit",
+        "admin.audit:audit",
+        _ADMINISTRATION,
+        "List who did what, to what, when and why.",
+    ),
+    (
         "verify",
         "admin.verify:verify",
         _ADMINISTRATION,

@@ -41,7 +41,7 @@ from tenax.server.api import (
     workers,
     workflows,
 )
-from tenax.server.api.admin import docs, health, tokens, verify
+from tenax.server.api.admin import audit, docs, health, tokens, verify
 from tenax.server.auth import Authenticator
 from tenax.server.long_poll import LongPolls
 from tenax.server.metrics import routes as metrics
@@ -85,6 +85,7 @@ API = (
     imports,
     callbacks,
     verify,
+    audit,
     fleet,
     workers,
     tokens,
