@@ -13,6 +13,7 @@ from support.browse.worker_by_hand import WorkerByHand
 from support.serve.served import Served, start_server
 
 from tenax.settings import Settings
+from tenax.store.fleet.tokens import ROLES
 
 
 @pytest.fixture
@@ -46,3 +47,10 @@ def hand(server: Served) -> Iterator[WorkerByHand]:
     """Plays a worker of the open server."""
     with server.http() as http:
         yield WorkerByHand(http)
+
+
+@pytest.fixture
+def tokens(start: Callable[..., Served]) -> tuple[Served, dict[str, str]]:
+    """Returns a server that is closed, and a token of each role."""
+    server = start(open=False)
+    return server, {role: server.token(role) for role in ROLES}

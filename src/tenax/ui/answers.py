@@ -26,7 +26,9 @@ HEADERS = {
     "vary": "HX-Request",
 }
 NOTICES = "#notices"
-"""The element that shows what became of an action, and the errors of requests that htmx makes."""
+"""The element that shows the errors of requests that htmx makes."""
+DIALOG_NOTICES = "#dialog-notices"
+"""The same in an open dialog, which covers the page."""
 TITLES = {
     400: "The request is wrong",
     403: "You may not do this",
@@ -138,7 +140,8 @@ def answer_error(of: Dashboard, request: HTTPConnection, error: TenaxError) -> R
     }
     if is_htmx(request):
         [notice] = of.renderer.blocks("error.html", ["notice"], values).values()
-        shown = {"hx-retarget": NOTICES, "hx-reswap": "innerHTML"}
+        is_in_dialog = request.headers.get("hx-target", "").endswith(DIALOG_NOTICES)
+        shown = {"hx-retarget": DIALOG_NOTICES if is_in_dialog else NOTICES, "hx-reswap": "innerHTML"}
         return html(notice, status, {**retry, **shown})
     return html(of.renderer.page("error.html", values), status, retry)
 

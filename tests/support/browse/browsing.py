@@ -36,6 +36,15 @@ class Browsing:
         await page.goto(address)
         return page
 
+    @contextlib.asynccontextmanager
+    async def without_scripts(self) -> AsyncIterator[Browsing]:
+        """Opens another window of the browser, in which scripts are switched off."""
+        assert self.context.browser is not None
+        context = await self.context.browser.new_context(viewport=WIDE, java_script_enabled=False)
+        other = Browsing(context)
+        yield other
+        other.check()
+
     def forgive(self, pattern: str) -> None:
         """Ignores faults that match, for a test that stops a server or sends a wrong form."""
         self.forgiven.append(pattern)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tenax.errors import TenaxError
 from tenax.model.filters.parse import MAX_LENGTH, parse_filter
 from tenax.store.fleet.tokens import LARGEST_ID
-from tenax.ui.answers import answer_live, answer_page, dashboard, render_blocks
+from tenax.ui.answers import answer_live, answer_page, dashboard, render_blocks, visitor
 from tenax.ui.dashboard import Dashboard
 from tenax.ui.live.topics import Subject
 from tenax.ui.words import query
@@ -48,13 +48,15 @@ async def show(request: Request, filter: FilterText = "", before: Before = None)
 @router.get("/live")
 async def live(request: Request, filter: FilterText = "") -> Response:  # noqa: A002 -- its name in the address
     """Keeps the first page of the list up to date."""
-    here = dashboard(request)
+    here, may_act = dashboard(request), visitor(request).may_act
     parse_filter(filter)
 
     async def render() -> dict[str, str]:
-        return render_blocks(here, TEMPLATE, ["executions"], await _values(here, filter, None))
+        values = await _values(here, filter, None)
+        return render_blocks(here, TEMPLATE, ["executions"], values | {"may_act": may_act})
 
-    return answer_live(request, Subject(("executions", filter), render, here.engine.changes, every=EVERY))
+    key = ("executions", filter, may_act)
+    return answer_live(request, Subject(key, render, here.engine.changes, every=EVERY))
 
 
 async def _values(here: Dashboard, filter_text: str, before: int | None) -> dict[str, Any]:
