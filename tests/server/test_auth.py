@@ -15,10 +15,10 @@ from tenax.credentials.token_file import is_loopback
 from tenax.engine.engine import Engine
 from tenax.errors import Unauthorized
 from tenax.model.wire import PROTOCOL
-from tenax.server.auth import TOKEN_CACHE_SECONDS, Authenticator
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fleet.tokens import ROLES, create_token, revoke_token
+from tenax.web.auth import TOKEN_CACHE_SECONDS, Authenticator
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 from tenax.engine.context import EngineContext
@@ -75,6 +77,11 @@ class EngineReads:
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
         """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
+
+    def changes(self, execution_id: int | None = None) -> AbstractAsyncContextManager[asyncio.Event]:
+        """Opens a context with an event that is set whenever the execution has changed, or any execution if no id is given."""
+        notifier = self.context.notifier
+        return notifier.following_all() if execution_id is None else notifier.following(execution_id)
 
     async def explain(
         self,

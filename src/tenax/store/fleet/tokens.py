@@ -110,6 +110,12 @@ async def find_token(tx: Connection, secret_hash: bytes) -> Token | None:
     return Token(**{name: value for name, value in row.items() if name != "hash"})
 
 
+async def get_token(tx: Connection, token_id: int) -> Token | None:
+    """Returns the token with this id, live or revoked."""
+    row = await tx.fetchrow(sql("get_token"), token_id)
+    return None if row is None else Token(**row)
+
+
 async def any_live_token(tx: Connection) -> bool:
     exists: bool = await tx.fetchval(sql("any_live_token"))
     return exists
