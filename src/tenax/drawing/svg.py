@@ -252,7 +252,7 @@ def _page_edge(edge: _Edge) -> str:
     drawn = element("path", d=edge.path, class_=f"tx-edge{fallback}", marker_end=end)
     if edge.fallback:
         x, y = edge.fallback
-        drawn += label(x, y, ON_FAILURE, class_="tx-note", anchor="middle")
+        drawn += label(x, y, ON_FAILURE, class_="tx-edge-label", anchor="middle")
     return drawn
 
 

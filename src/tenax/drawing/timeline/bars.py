@@ -162,11 +162,10 @@ def _gathered(bars: list[Bar], limit: int) -> list[Bar]:
     counted = Counter(bar.tone for bar in middle)
     classes = ", ".join(f"{number:,} {tone}" for tone, number in counted.most_common())
     together = Bar(
-        "attempt", "several", middle[0].start, middle[-1].end, f"{len(middle):,} attempts: {classes}",
+        "attempt", "several", middle[0].start, bars[end - 1].end, f"{len(middle):,} attempts: {classes}",
         f"{len(middle):,} attempts", middle[0].target, len(middle),
     )  # fmt: skip
-    after = [bar for bar in bars[end:] if bar.end > together.end]
-    return [*bars[:begin], together, *after]
+    return [*bars[:begin], together, *bars[end:]]
 
 
 def _place(bars: Sequence[Bar], attempts: int) -> int:

@@ -113,7 +113,8 @@ def _folds(busy: Sequence[Span], end: float) -> list[Span]:
     for count, length in enumerate(lengths[:MAX_FOLDS], 1):
         similar = [other for other in lengths if other >= length / 4]
         left = total - math.fsum(similar)
-        if length >= FOLDED_FROM and length > 2 * left and (len(similar) == 1 or starts > len(similar) + 1):
+        shows_more = len(similar) == 1 or starts > len(similar) + 1
+        if length >= FOLDED_FROM and length > 2 * left > 0 and shows_more:
             chosen = count
     rest = total - math.fsum(lengths[:chosen])
     return sorted(_shrunk(gap, rest) for gap in gaps[:chosen])
