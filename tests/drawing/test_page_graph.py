@@ -1,7 +1,7 @@
 """The graph of a workflow in a page: classes for states, links for steps, and a summary of large graphs."""
 
 import pytest
-from support.drawn import SVG, page, titles, with_class, words
+from support.drawings.markup import SVG, page, titles, with_class, words
 
 from tenax.drawing.colours import COLOURS
 from tenax.drawing.graph import drawing_of

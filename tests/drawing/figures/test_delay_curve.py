@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from support.drawn import SVG, frame, page, titles, with_class, words
+from support.drawings.markup import SVG, frame, page, titles, with_class, words
 
 from tenax.drawing.figures.delay_curve import MAX_SHOWN, delay_lines, draw_delay_curve, schedule_words
 from tenax.model.policy import Policy

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn import SVG, page, titles, with_class
+from support.drawings.markup import SVG, page, titles, with_class
 
 from tenax.drawing.figures.heat_strip import MAX_CELLS, HeatCell, draw_heat_strip, heat_cells
 from tenax.drawing.links import Target

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn import SVG, frame, page, with_class, words
+from support.drawings.markup import SVG, frame, page, with_class, words
 
 from tenax.drawing.figures.small_bars import (
     budget_words,

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn_executions import (
+from support.drawings.executions import (
     BEGAN,
     attempt,
     child,

@@ -1,6 +1,6 @@
 """The items of fan-outs are described from events."""
 
-from support.drawn_executions import at
+from support.drawings.executions import at
 
 from tenax.drawing.timeline.folded_items import MAX_ITEMS_SHOWN, fan_outs_of
 from tenax.model.execution_views import Event

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn import SVG, checked, frame, page, titles, with_class, words
-from support.drawn_executions import attempt, counts, execution, operator, step
+from support.drawings.executions import attempt, counts, execution, operator, step
+from support.drawings.markup import SVG, checked, frame, page, titles, with_class, words
 
 from tenax.drawing.figures.heat_strip import heat_cells
 from tenax.drawing.timeline.execution_rows import FanOut, timeline_of
