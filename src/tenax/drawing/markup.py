@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 from tenax.drawing.graph_words import printable_line
 from tenax.drawing.stylesheet import stylesheet
@@ -61,6 +62,7 @@ def linked(content: str, words: str, href: str | None, *, class_: str) -> str:
     return element("a", inner, href=href, class_=f"{class_} tx-link", aria_label=words)
 
 
+@lru_cache(maxsize=4096)  # labels and their parts occur often
 def width_of(text: str, size: float) -> float:
     """Estimates the width of a text in pixels. The server has no fonts, so drawings keep room."""
     return size * sum(_letter(c) for c in text)

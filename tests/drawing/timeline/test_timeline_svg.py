@@ -113,7 +113,7 @@ def test_a_huge_execution_is_bounded():
     root = drawn(steps, now=2000.0)
     assert len(with_class(root, "tx-row")) == 200
     assert "100 more steps: 100 completed" in words(root)
-    assert len(with_class(root, "tx-bar")) <= 200 * 2 * 20 + 200
+    assert len(with_class(root, "tx-bar")) <= 200 * 3 * 6
 
 
 def test_five_thousand_attempts_are_bounded():

@@ -10,6 +10,7 @@ from typing import Literal
 from tenax.drawing.links import Target
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Attempt, Work
+from tenax.model.source.findings import shorten
 
 Kind = Literal["attempt", "external", "queued", "backoff", "held"]
 """`external` is an attempt that no worker runs: a sleep, a signal, an approval, a callback or a child."""
@@ -24,6 +25,7 @@ _TONES = {
     "snoozed": "snoozed",
     "released": "released",
 }
+_MAX_MESSAGE = 120  # characters of a failure in the words of a bar
 _OPEN = ("running", "accepted")
 _WAITS = {
     "sleep": "sleeps",
@@ -135,7 +137,7 @@ def _attempt(attempt: Attempt, start: float, end: float, target: Target) -> Bar:
     words += f", {format_duration(round(end - start, 3))}"
     words += f" on {attempt.worker}" if attempt.worker else ""
     if message := failure.get("message"):
-        words += f": {str(message)[:200]}"
+        words += f": {shorten(str(message), _MAX_MESSAGE)}"
     label = str(waiting.get("signal") or waiting.get("for") or "") if external else reason
     return Bar(
         "external" if external else "attempt",

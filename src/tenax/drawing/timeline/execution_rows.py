@@ -19,7 +19,7 @@ from tenax.model.execution_views import Event, Execution, Step, Work
 
 MAX_ROWS = 200
 MAX_BARS_IN_ROW = 40
-_MAX_BARS = 4000  # in the whole drawing
+_MAX_ATTEMPTS = 1200  # bars of attempts in the whole drawing
 _MAX_CHILDREN = 5  # rows of children below one step
 _MAX_ITEMS = 20  # rows of items below one step
 _MAX_MARKS = 50
@@ -127,7 +127,7 @@ def _rows(
     execution: Execution, clock: _Clock, fan_outs: Mapping[str, FanOut], limit: int
 ) -> tuple[tuple[Row, ...], Mapping[str, int]]:
     shown = _shown_steps(execution.steps, limit)
-    room = max(8, min(MAX_BARS_IN_ROW, _MAX_BARS // max(len(shown), 1)))
+    room = max(5, min(MAX_BARS_IN_ROW, _MAX_ATTEMPTS // max(len(shown), 1)))
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
     for name, step in execution.steps.items():

@@ -52,6 +52,7 @@ TONES = {
 _WAITS = {"queued": "in the queue", "backoff": "backoff", "held": "held", "external": "waits outside"}
 _NAMES, _MARGIN, _TOP, _ROW, _BAR = 208.0, 12.0, 56.0, 40.0, 18.0
 _LEGEND = 20.0
+_BOLD = 1.08  # the width of bold letters, beside plain ones
 
 
 def draw_timeline(
@@ -219,7 +220,7 @@ def _label(bar: Bar, width: float) -> str:
     if bar.kind == "attempt":
         sign = TONES.get(bar.tone, "?")
         words = f"{sign} {bar.label}" if bar.label else sign
-        return words if width_of(words, 11) <= width - 6 else sign
+        return words if width_of(words, 11) * _BOLD <= width - 6 else sign
     return bar.label if width_of(bar.label, 11) <= width - 4 else ""
 
 
