@@ -50,12 +50,30 @@ def line(x1: float, y1: float, x2: float, y2: float, *, class_: str) -> str:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def label(x: float, y: float, words: str, *, class_: str = "tx-text", anchor: str | None = None) -> str:
-    return element("text", escaped(words), x=x, y=y, class_=class_, text_anchor=anchor) if words else ""
+def label(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    class_: str = "tx-text",
+    anchor: str | None = None,
+    silent: bool = False,
+) -> str:
+    """Returns a text. Screen readers leave out a silent one, which repeats the name of the part that it is on."""
+    hidden = "true" if silent else None
+    text = escaped(words)
+    return (
+        element("text", text, x=x, y=y, class_=class_, text_anchor=anchor, aria_hidden=hidden)
+        if words
+        else ""
+    )
 
 
 def linked(content: str, words: str, href: str | None, *, class_: str) -> str:
-    """Returns markup with a tooltip and an accessible name. It is a link if there is an address."""
+    """Returns markup with a tooltip and an accessible name. It is a link if there is an address.
+
+    Its texts are beside it and silent. Inside, they would have to be a part of its name.
+    """
     inner = f"<title>{escaped(words)}</title>{content}"
     if href is None:
         return element("g", inner, class_=class_, role="img", aria_label=words)

@@ -260,9 +260,11 @@ def _page_box(node: DrawnStep, placed: _Placed, link: Link) -> str:
     left, top, width = placed.box(node)
     details = ", ".join(node.details)
     drawn = rect(left, top, width, _BOX_HEIGHT, class_="tx-box", rx=20 if node.goal else 6)
-    drawn += label(left + 12, top + 18, _shown(node.name), class_="tx-name")
-    drawn += label(left + 12, top + 35, details, class_="tx-detail")
     status = node.status if node.status in COLOURS else "none"
     goal = " tx-step-goal" if node.goal else ""
     href = link(Target(step=node.name)) if node.steps == 1 else None
-    return linked(drawn, f"{node.name}: {details}", href, class_=f"tx-step tx-step-{status}{goal}")
+    return (
+        linked(drawn, f"{node.name}: {details}", href, class_=f"tx-step tx-step-{status}{goal}")
+        + label(left + 12, top + 18, _shown(node.name), class_="tx-name", silent=True)
+        + label(left + 12, top + 35, details, class_="tx-detail", silent=True)
+    )

@@ -27,6 +27,7 @@ def checked(svg):
         assert set(part.attrib.get("class", "").split()) <= KNOWN, part.attrib
         if "href" in part.attrib:
             assert part.attrib["aria-label"] == part.findtext(f"{SVG}title")
+            assert part.find(f"{SVG}text") is None  # a text inside would have to be a part of the name
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     for rect in root.iter(f"{SVG}rect"):
         left, top, right, bottom = frame(rect)
@@ -56,8 +57,6 @@ _PLAIN = {
     "tx-bar",
     "tx-row",
     "tx-break",
-    "tx-in-bar",
-    "tx-over-bar",
     "tx-heat",
     "tx-delay",
     "tx-budget-bar",

@@ -184,11 +184,15 @@ def _row(row: Row, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
 def _name(row: Row, top: float, link: Link) -> str:
     left = _MARGIN + 18 * row.level
     room = _NAMES - left - 10
-    shown = label(left, top + 17, fitted(row.name, room, 13), class_="tx-sub" if row.level else "tx-name")
-    shown += label(left, top + 32, fitted(row.detail, room, 11), class_="tx-note")
-    if row.level:
-        shown = element("path", d=f"M{_MARGIN + 4:g} {top:g} v13 h9", class_="tx-branch") + shown
-    return linked(shown, f"{row.name}: {row.detail}", link(row.target), class_="tx-row")
+    name = fitted(row.name, room, 13)
+    branch = element("path", d=f"M{_MARGIN + 4:g} {top:g} v13 h9", class_="tx-branch") if row.level else ""
+    hit = rect(left - 4, top + 2, room + 8, _ROW - 4, class_="tx-hit", rx=3)
+    return (
+        branch
+        + linked(hit, f"{row.name}: {row.detail}", link(row.target), class_="tx-row")
+        + label(left, top + 17, name, class_="tx-sub" if row.level else "tx-name", silent=True)
+        + label(left, top + 32, fitted(row.detail, room, 11), class_="tx-note", silent=True)
+    )
 
 
 def _items(row: Row, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
@@ -204,15 +208,18 @@ def _bar(placed: Placed, middle: float, link: Link) -> str:
     bar, width = placed.bar, placed.right - placed.left
     tall = {"queued": 6.0, "backoff": 10.0, "held": 12.0}.get(bar.kind, _BAR)
     drawn = rect(placed.left, middle - tall / 2, width, tall, class_="tx-fill", rx=min(3.0, width / 2))
-    words = _label(bar, width)
-    centre = (placed.left + placed.right) / 2
-    if words and tall == _BAR:
-        drawn += label(centre, middle + 4, words, class_="tx-in-bar", anchor="middle")
-    elif words and bar.kind != "queued":
-        drawn += label(centre, middle - tall / 2 - 3, words, class_="tx-over-bar", anchor="middle")
     tone = bar.tone if bar.tone in TONES else "none"
     kind = f"tx-{bar.kind} tx-{tone}" if bar.attempts or bar.kind == "external" else f"tx-{bar.kind}"
-    return linked(drawn, bar.words, link(bar.target), class_=f"tx-bar {kind}")
+    shown = linked(drawn, bar.words, link(bar.target), class_=f"tx-bar {kind}")
+    return shown + _bar_label(bar, _label(bar, width), (placed.left + placed.right) / 2, middle, tall)
+
+
+def _bar_label(bar: Bar, words: str, centre: float, middle: float, tall: float) -> str:
+    if bar.kind == "queued":
+        return ""
+    class_ = "tx-in-bar" if bar.kind == "attempt" else "tx-on-bar"
+    y = middle + 4 if tall == _BAR else middle - tall / 2 - 3
+    return label(centre, y, words, class_=class_, anchor="middle", silent=True)
 
 
 def _label(bar: Bar, width: float) -> str:
