@@ -43,6 +43,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         _EXECUTIONS,
         "Show an execution with its steps, their attempts and its result.",
     ),
+    ("timeline", "executions.timeline_file:timeline", _EXECUTIONS, "Draw an execution over time as SVG."),
     ("events", "executions.history:events", _EXECUTIONS, "Print the events of an execution."),
     (
         "explain",
