@@ -109,7 +109,7 @@ class _Links:
     def _schema(self, name: str, attribute: dict[str, Any]) -> dict[str, Any]:
         kind = attribute.get("type")
         schema: dict[str, Any] = (
-            {"type": kind} if kind in _JSON_TYPES and not attribute.get("for_each") else {}
+            {"type": kind} if str(kind) in _JSON_TYPES and not attribute.get("for_each") else {}
         )
         default = self._init.get(name, attribute.get("default"))
         if isinstance(default, list) and len(default) == 1 and name in self._init:
@@ -192,7 +192,7 @@ def _http(workflow: NativeWorkflow, step: Fields, name: str, arguments: dict[str
     keys: dict[str, Any] = {
         "url": _url(url, arguments),
         "method": method,
-        "timeout": duration(http.number("timeout", _STEP_TIMEOUT) / 1000),
+        "timeout": duration(http.seconds("timeout", _STEP_TIMEOUT, per_second=1000) or _STEP_TIMEOUT / 1000),
     }
     if method == "GET":
         keys["params"] = arguments
@@ -270,14 +270,14 @@ def _predicate(workflow: NativeWorkflow, native: Step, step: Fields) -> None:
 
 def read_retry(step: Fields, config: Fields) -> Policy:
     """Reads `work_config`. Its `max_retries` counts retries, and its delays are milliseconds without jitter."""
-    base = config.number(config.first_of("init_backoff", "backoff"), 1000) or 1000.0
-    cap = config.number("max_backoff", 60000) or 60000.0
+    base = config.seconds(config.first_of("init_backoff", "backoff"), 1000, per_second=1000) or 1.0
+    cap = config.seconds("max_backoff", 60000, per_second=1000) or 60.0
     if base > cap:
         config.note(
             "changed", config.first_of("init_backoff", "backoff"), "is longer than max_backoff, which caps it"
         )
     curve = config.one_of("backoff_type", _CURVES, "exponential")
-    policy = with_delays(FOREIGN, curve, base / 1000, cap / 1000)
+    policy = with_delays(FOREIGN, curve, base, cap)
     return replace(policy, max_attempts=_attempts(step, config), never_on=PERMANENT)
 
 

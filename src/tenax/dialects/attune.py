@@ -91,6 +91,7 @@ def _parameters(workflow: NativeWorkflow, top: Fields) -> None:
             }
         )
         workflow.declare(name, **schema)
+        workflow.schemas[name] = one.path
     if workflow.inputs:
         top.note("understood", "parameters", f"they are inputs: {', '.join(workflow.inputs)}")
 
@@ -136,7 +137,7 @@ def _finish(native: Step, fields: Fields, policy: Policy, key: str | None) -> No
         fields.note("dropped", timeout, "a timeout cannot be a template")
         native["timeout"] = duration(_TIMEOUT)
     else:
-        native["timeout"] = duration(fields.number(timeout, _TIMEOUT) or _TIMEOUT)
+        native["timeout"] = duration(fields.seconds(timeout, _TIMEOUT) or _TIMEOUT)
     if native["type"] != "workflow":
         native["queue_ttl"] = duration(_QUEUE_TTL)
     set_retry(native, policy, fields, key)
@@ -168,8 +169,8 @@ def read_task_retry(task: Fields) -> Policy:
         retry.note(
             "changed", "count", f"{retries_words(count)}: max_attempts: {total}, the first attempt included"
         )
-    base = retry.number("delay", 1.0)
-    cap = retry.number("max_delay", 300.0)
+    base = retry.seconds("delay", 1.0)
+    cap = retry.seconds("max_delay", 300.0)
     if base > cap:
         retry.note("changed", "delay", "is longer than max_delay, which caps it")
     curve = retry.one_of("backoff", _CURVES, "constant" if "delay" in retry else "exponential")

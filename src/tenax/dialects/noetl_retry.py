@@ -53,8 +53,8 @@ def _of_mapping(retry: Fields) -> Policy:
 
 def _policy(retry: Fields) -> Policy:
     """Reads attempts and delays. The attempts are a total, and the delays are seconds."""
-    base = retry.number("initial_delay", 1.0)
-    cap = retry.number("max_delay", 60.0)
+    base = retry.seconds("initial_delay", 1.0)
+    cap = retry.seconds("max_delay", 60.0)
     growth = retry.number("backoff_multiplier", 2.0)
     if base > cap:
         retry.note("changed", "initial_delay", "is longer than max_delay, which caps it")

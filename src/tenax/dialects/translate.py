@@ -99,6 +99,8 @@ def translate_text(text: str | bytes, *, filename: str | None = None, system: st
         one = _translate_document(found, source)
         made += one.workflows
         entries += one.entries
+    if not made and not strangers:
+        raise InvalidDefinition([Finding("nothing in it does any work", file=filename, line=1)])
     if not made:
         telling = next((one for one in strangers if _recognised(one) is not None), strangers[0])
         raise InvalidDefinition([_refusal(telling, chosen), *telling.findings])

@@ -54,7 +54,11 @@ class NativeWorkflow:
     deadline: str | float | None = None
     outputs: dict[str, Any] | None = None
     names: Names = field(default_factory=Names)
+    schemas: dict[str, Path] = field(default_factory=dict)
+    """The places in the foreign file of the schemas of inputs, by the names of the inputs."""
     _stand_ins: dict[str, str] = field(default_factory=dict)
+    _origins: dict[str, Path] = field(default_factory=dict)
+    """The places in the foreign file that the steps were made of, by the names of the steps."""
 
     def add(self, name: str, kind: str, origin: Fields, **keys: Any) -> Step:
         """Adds a step. Keys that are None or empty are left out; a trailing `_` keeps a key from being a word of Python."""
@@ -63,8 +67,13 @@ class NativeWorkflow:
             {key.rstrip("_"): value for key, value in keys.items() if value not in (None, [], {}, "")}
         )
         self.steps.append(step)
+        self._origins[name] = origin.path
         origin.note("understood", None, f"becomes the step `{name}` of type {kind}")
         return step
+
+    def origin(self, step: Step) -> Path:
+        """Returns the place in the foreign file that a step was made of."""
+        return self._origins.get(str(step.get("step")), ())
 
     def declare(self, name: str, **schema: Any) -> str:
         """Declares an input, and returns its expression."""

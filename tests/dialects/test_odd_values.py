@@ -1,0 +1,134 @@
+"""Checks values that are valid in another system and not here, and values that are valid in none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenax.dialects.translate import Import, translate_text
+from tenax.errors import InvalidDefinition
+from tenax.model.source.yaml_source import read_source
+
+TASKER = "name: a\nnamespace_name: n\nsteps:\n  - name: s\n    handler: {callable: C}\n    retry: %s\n"
+AGENT = "apiVersion: core.hortator.ai/v1alpha1\nkind: AgentTask\nmetadata: {name: a}\nspec:\n%s"
+NOETL = "apiVersion: noetl.io/v1\nkind: Playbook\nmetadata: {name: a}\nworkflow:\n  - step: s\n%s"
+
+
+def imported(text: str) -> Import:
+    return translate_text(text, filename="f.yaml")
+
+
+def step_of(made: Import) -> dict[str, object]:
+    step: dict[str, object] = read_source(made.workflows[0].text).data["workflow"][0]
+    return step
+
+
+def report_of(made: Import) -> str:
+    return "\n".join(map(str, made.entries))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (TASKER % "{backoff_base_ms: -5}", 6, "must not be negative"),
+        (TASKER % "{max_backoff_ms: -0.1}", 6, "must not be negative"),
+        (TASKER % "{max_attempts: 99999999999999999999}", 6, "expected a"),
+        (TASKER % "{max_attempts: 2000000000000000}", 6, "a number up to 1,000,000,000,000,000"),
+        (AGENT % "  prompt: p\n  budget: {maxCostUsd: '-1'}\n", 6, "must not be negative"),
+        (
+            "id: a\nname: a\ntype: sync\nattributes: {}\nhttp: {endpoint: http://x, timeout: -1}\nwork_config: {}\n",
+            5,
+            "must not be negative",
+        ),
+        (NOETL % "    next: end\n", 1, "nothing in it does any work"),
+        (NOETL % "    type: http\n    method: GET\n", 5, "`url` is missing"),
+    ],
+)
+def test_a_value_that_no_system_can_read_is_refused_with_its_line(text, line, words):
+    with pytest.raises(InvalidDefinition) as refused:
+        imported(text)
+    [finding] = refused.value.findings
+    assert (finding.file, finding.line) == ("f.yaml", line)
+    assert words in finding.message
+
+
+def test_a_duration_of_more_than_100_years_is_cut():
+    made = imported(TASKER % "{max_backoff_ms: 1.0e+30}" + "    timeout_seconds: 1.0e+20\n")
+    assert step_of(made)["timeout"] == "3155760000s"
+    assert report_of(made).count("longer than 100 years") == 2
+
+
+def test_a_timeout_of_0_is_none():
+    assert step_of(imported(TASKER % "{}" + "    timeout_seconds: 0\n"))["timeout"] == "30s"
+
+
+def test_a_step_of_noetl_has_no_limit_of_its_time():
+    made = imported(NOETL % "    type: python\n    code: 'def main(): pass'\n    retry: 2\n")
+    assert step_of(made)["timeout"] == "31536000s"
+
+
+def test_a_flag_in_headers_becomes_a_text_and_nothing_is_left_out():
+    made = imported(
+        NOETL % "    type: http\n    url: http://x\n    headers: {X-Try: 1, X-Dry: true, X-None: null}\n"
+    )
+    assert step_of(made)["headers"] == {"X-Try": 1, "X-Dry": "true"}
+
+
+def test_headers_that_are_one_template_are_dropped_and_reported():
+    made = imported(NOETL % "    type: http\n    url: http://x\n    headers: '{{ workload.h }}'\n")
+    assert "headers" not in step_of(made)
+    assert "f.yaml:5: dropped: workflow[0]: `headers` is left out" in report_of(made)
+
+
+def test_an_address_without_a_scheme_becomes_an_input():
+    made = imported(NOETL % "    type: http\n    url: example.com/x\n")
+    assert step_of(made)["url"] == "{{ input.expression_1 }}"
+    assert "`example.com/x` has no counterpart" in report_of(made)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        ("{type: secret, required: true}", {"required": True}),
+        ("{type: integer, default: '3'}", {"default": "3"}),
+        ("{type: datetime}", {}),
+    ],
+)
+def test_a_parameter_with_a_type_that_is_no_json_schema_takes_any_value(parameter, expected):
+    made = imported(f"name: a\nruntime: shell\nentrypoint: a.sh\nparameters:\n  p: {parameter}\n")
+    assert read_source(made.workflows[0].text).data["input"]["p"] == expected
+    assert "f.yaml:5: dropped: parameters.p: the input `p` takes any value" in report_of(made)
+
+
+@pytest.mark.parametrize("prompt", ["", "  prompt: ''\n", "  prompt: ' '\n"])
+def test_an_agent_without_a_prompt_gets_it_as_an_input(prompt):
+    assert step_of(imported(AGENT % (prompt + "  tier: tribune\n")))["prompt"] == "{{ input.prompt }}"
+
+
+def test_a_budget_of_0_is_reported():
+    made = imported(AGENT % "  prompt: p\n  budget: {maxTokens: 0, maxCostUsd: '0.5'}\n")
+    assert step_of(made)["budget"] == {"cost_usd": 0.5}
+    assert "dropped: spec.budget.maxTokens" in report_of(made)
+
+
+def test_only_the_first_rule_for_an_exit_code_decides():
+    made = imported(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  podFailurePolicy:\n    rules:\n"
+        "      - {action: FailJob, onExitCodes: {operator: In, values: [7]}}\n"
+        "      - {action: Ignore, onExitCodes: {operator: In, values: [7]}}\n"
+        "  template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, command: [x]}]}}\n"
+    )
+    retry = step_of(made)["retry"]
+    assert retry["never_on"] == ["exit_code_7"]
+    assert retry["rules"] == []
+
+
+def test_the_report_tells_the_schedule_of_each_rule():
+    made = imported(
+        NOETL % "    type: http\n    url: http://x\n    retry:\n"
+        "      - {when: '{{ status_code == 429 }}', then: {max_attempts: 2, initial_delay: 10}}\n"
+        "      - {when: '{{ status_code >= 500 }}', then: {max_attempts: 4, initial_delay: 1}}\n"
+    )
+    assert (
+        "when {{ status_code == 429 }}: 2 attempts with delays of 10s, jitter 0.5; "
+        "when {{ status_code >= 500 }}: 4 attempts with delays of 1s, 2s, 4s, jitter 0.5"
+    ) in report_of(made)
