@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from tenax.errors import InvalidInput, TooLarge
-from tenax.model.packs.archive import ContentHash, read_archive
+from tenax.model.packs.archive import CHUNK, ContentHash, read_archive
+
+Signature = frozenset[tuple[str, int, int, int]]
+"""The path, the size, the mode and the time of the last change of each file. As long as it is the same, so is the content."""
+_COMPILED = "__pycache__"
+"""The folders that Python adds when something imports a module of the pack."""
 
 
 class DamagedPack(Exception):
@@ -38,3 +45,28 @@ def unpack(archive: Path, folder: Path, content: str, most: int) -> None:
         raise DamagedPack(
             f"the pack {content[:12]} arrived damaged: its checksum is {found.hexdigest()[:12]}"
         )
+
+
+def content_of(folder: Path) -> str:
+    """Returns the hash of the content that is in a folder now."""
+    found = ContentHash()
+    for path, stat in _files_of(folder):
+        digest = hashlib.sha256()
+        with (folder / path).open("rb") as file:
+            while piece := file.read(CHUNK):
+                digest.update(piece)
+        found.add(path, digest.hexdigest(), executable=bool(stat.st_mode & 0o100))
+    return found.hexdigest()
+
+
+def signature_of(folder: Path) -> Signature:
+    return frozenset((path, stat.st_size, stat.st_mode, stat.st_mtime_ns) for path, stat in _files_of(folder))
+
+
+def _files_of(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yields the files below a folder by their paths in the pack."""
+    for above, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != _COMPILED]
+        for name in names:
+            path = Path(above, name)
+            yield path.relative_to(folder).as_posix(), path.lstat()
