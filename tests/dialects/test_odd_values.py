@@ -110,6 +110,13 @@ def test_a_budget_of_0_is_reported():
     assert "dropped: spec.budget.maxTokens" in report_of(made)
 
 
+def test_the_budget_of_a_hierarchy_is_that_of_the_tree():
+    made = imported(AGENT % "  prompt: p\n  hierarchyBudget: {maxTokens: 9, maxCostUsd: '2.50'}\n")
+    assert read_source(made.workflows[0].text).data["budget"] == {"tokens": 9, "cost_usd": 2.5}
+    assert "budget" not in step_of(made)
+    assert "f.yaml:6: understood: spec.hierarchyBudget" in report_of(made)
+
+
 def test_only_the_first_rule_for_an_exit_code_decides():
     made = imported(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  podFailurePolicy:\n    rules:\n"

@@ -35,7 +35,6 @@ _SPEC = {
     "maxIterations": "is not carried over",
     "exitCriteria": "is not carried over",
     "inputFiles": "is not carried over: put the files into the inbox",
-    "hierarchyBudget": "is not carried over: the budget of the step counts its children too",
 }
 
 
@@ -65,9 +64,12 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         model=literal_text(_model(spec)),
         env=_environment(spec),
         tier=tier,
-        budget=_budget(spec),
+        budget=_budget(spec, "budget"),
         timeout=duration(spec.seconds("timeout", _TIMEOUT) or _TIMEOUT),
     )
+    workflow.budget = _budget(spec, "hierarchyBudget")
+    if workflow.budget:
+        spec.note("understood", "hierarchyBudget", "is the budget of the workflow and its children")
     retry = spec.sub("retry")
     set_retry(native, read_retry(retry), spec, "retry" if "retry" in spec else None)
     retry.rest()
@@ -114,8 +116,9 @@ def _environment(spec: Fields) -> dict[str, Any]:
     return variables
 
 
-def _budget(spec: Fields) -> dict[str, Any]:
-    budget = spec.sub("budget")
+def _budget(spec: Fields, key: str) -> dict[str, Any]:
+    """Reads `budget`, which is that of the agent itself, or `hierarchyBudget`, which is that of its tree."""
+    budget = spec.sub(key)
     found: dict[str, Any] = {}
     tokens, cost = budget.whole("maxTokens"), budget.number("maxCostUsd")
     for key, name, limit in (("maxTokens", "tokens", tokens), ("maxCostUsd", "cost_usd", cost)):

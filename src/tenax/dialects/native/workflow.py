@@ -53,6 +53,8 @@ class NativeWorkflow:
     version: str | None = None
     deadline: str | float | None = None
     outputs: dict[str, Any] | None = None
+    budget: dict[str, Any] | None = None
+    """The budget of the tree."""
     names: Names = field(default_factory=Names)
     schemas: dict[str, Path] = field(default_factory=dict)
     """The places in the foreign file of the schemas of inputs, by the names of the inputs."""
@@ -106,6 +108,8 @@ class NativeWorkflow:
             body["input"] = self.inputs
         if self.deadline is not None:
             body["deadline"] = self.deadline
+        if self.budget:
+            body["budget"] = self.budget
         if self.outputs:
             body["outputs"] = self.outputs
         body["workflow"] = [_ordered(step) for step in self.steps]
