@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.dialects.translate import Import, translate_text
+from tenax.dialects.translate import Import, joined, translate_text
 from tenax.errors import InvalidDefinition
 from tenax.model.source.yaml_source import read_source
 
@@ -139,3 +139,45 @@ def test_the_report_tells_the_schedule_of_each_rule():
         "when {{ status_code == 429 }}: 2 attempts with delays of 10s, jitter 0.5; "
         "when {{ status_code >= 500 }}: 4 attempts with delays of 1s, 2s, 4s, jitter 0.5"
     ) in report_of(made)
+
+
+def named(*names: str) -> Import:
+    documents = [
+        f"name: {name!r}\nnamespace_name: ''\nsteps: [{{name: s, handler: {{callable: C}}}}]\n"
+        for name in names
+    ]
+    return joined([imported("---\n".join(documents))])
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("x", "x"), ["x", "x-2"]),
+        (("x", "x-2", "x"), ["x", "x-2", "x-3"]),
+        (("x", "x", "x-2"), ["x", "x-3", "x-2"]),
+        (("12", "12"), ["12", "12-2"]),
+    ],
+)
+def test_no_two_workflows_get_the_same_name(names, expected):
+    made = named(*names)
+    assert [one.name for one in made.workflows] == expected
+    assert [read_source(one.text).data["name"] for one in made.workflows] == expected
+
+
+def test_two_jobs_of_a_list_may_have_the_same_name():
+    job = "  - apiVersion: batch/v1\n    kind: Job\n    metadata: {name: j}\n    spec: {template: {spec: {containers: [{command: [x]}]}}}\n"
+    made = joined([imported(f"apiVersion: v1\nkind: List\nitems:\n{job}{job}")] * 2)
+    assert [one.name for one in made.workflows] == ["j", "j-2", "j-3", "j-4"]
+
+
+def test_a_renamed_child_is_still_called_by_its_parent():
+    argo = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  entrypoint: main\n  templates:\n"
+        "  - {name: main, steps: [[{name: call, template: inner}]]}\n"
+        "  - {name: inner, steps: [[{name: a, template: leaf}]]}\n"
+        "  - {name: leaf, container: {image: i, command: [echo, %s]}}\n"
+    )
+    made = joined([imported(f"{argo % 'one'}---\n{argo % 'two'}")])
+    assert [one.name for one in made.workflows] == ["w", "w-inner", "w-2", "w-inner-2"]
+    calls = [read_source(one.text).data["workflow"][0].get("workflow") for one in made.workflows]
+    assert calls == ["w-inner", None, "w-inner-2", None]
