@@ -141,6 +141,27 @@ def test_the_report_tells_the_schedule_of_each_rule():
     ) in report_of(made)
 
 
+@pytest.mark.parametrize(
+    ("text", "attempts", "delays"),
+    [
+        ("retry: {maxAttempts: 3, backoffSeconds: 7}", 3, "7s, 14s"),
+        ("{maxAttempts: 3, backoffSeconds: 7}", 3, "7s, 14s"),
+        ("spec: {retry: {maxAttempts: 3, backoffSeconds: 7}}", 3, "7s, 14s"),
+        ("work_config: {max_retries: 2, backoff: 200, backoff_type: fixed}", 3, "200ms, 200ms"),
+        ("{max_retries: 2, backoff: 200, backoff_type: fixed}", 3, "200ms, 200ms"),
+        ("work_config: {backoff: 200}", 1, None),
+        ("retry: {max_attempts: 3, backoff_base_ms: 50}", 3, "50ms, 100ms"),
+        ("{max_attempts: 3, backoff_base_ms: 50, backoff: linear, retryable: true}", 3, "50ms, 100ms"),
+    ],
+)
+def test_retry_settings_alone_keep_their_numbers(text, attempts, delays):
+    made = imported(f"{text}\n")
+    assert step_of(made)["retry"]["max_attempts"] == attempts
+    words = f"{attempts} attempts with delays of {delays}" if delays else "1 attempt"
+    assert words in report_of(made)
+    assert "has no counterpart" not in report_of(made)
+
+
 def named(*names: str) -> Import:
     documents = [
         f"name: {name!r}\nnamespace_name: ''\nsteps: [{{name: s, handler: {{callable: C}}}}]\n"

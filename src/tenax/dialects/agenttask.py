@@ -39,7 +39,8 @@ _SPEC = {
 
 
 def translate(top: Fields) -> list[NativeWorkflow]:
-    meta, spec = top.sub("metadata"), top.sub("spec")
+    """Returns the workflow of an AgentTask. A `spec` alone, or a `retry` alone, is one without a prompt."""
+    meta, spec = top.sub("metadata"), top.sub("spec") if "spec" in top else top
     name = (
         meta.text("name")
         or meta.text("generateName").rstrip("-")
@@ -70,11 +71,11 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     workflow.budget = _budget(spec, "hierarchyBudget")
     if workflow.budget:
         spec.note("understood", "hierarchyBudget", "is the budget of the workflow and its children")
-    retry = spec.sub("retry")
+    retry = spec.part("retry", "maxAttempts", "backoffSeconds", "maxBackoffSeconds")
     set_retry(native, read_retry(retry), spec, "retry" if "retry" in spec else None)
     retry.rest()
+    top.ignore("apiVersion", "kind", "status", "metadata")
     spec.rest(_SPEC)
-    top.ignore("apiVersion", "kind", "status")
     top.rest()
     return [workflow]
 

@@ -20,6 +20,7 @@ SIGNS = Signs(
 )  # fmt: skip
 _TYPES = {"sync": "http", "async": "http", "script": "script", "flow": "workflow"}
 _CURVES = {"fixed": "fixed", "linear": "linear", "exponential": "exponential"}
+_WORK_CONFIG = ("max_retries", "init_backoff", "backoff", "max_backoff", "backoff_type", "parallelism")
 _DEFAULT_RETRIES = 10
 _STEP_TIMEOUT = 30000.0  # milliseconds; the setting STEP_TIMEOUT
 _CALLBACK_TIME = 24 * 3600.0  # seconds; an async step of Argyll waits for ever
@@ -126,11 +127,16 @@ def _attributes(step: Fields) -> dict[str, dict[str, Any]]:
 def _step(workflow: NativeWorkflow, step: Fields, links: _Links, goals: list[str]) -> None:
     name = workflow.names.give(_id(step))
     kind = step.one_of("type", _TYPES, "sync")
+    if not step.data.keys() - {"work_config", *_WORK_CONFIG}:
+        kind = "fragment"
     arguments, needs, each = _arguments(step, links, name)
     if kind == "http":
         native = _http(workflow, step, name, arguments)
     elif kind == "workflow":
         native = _child(workflow, step, name, arguments)
+    elif kind == "fragment":
+        native = workflow.add(name, "python", step, task=name, timeout=duration(_STEP_TIMEOUT / 1000))
+        step.note("dropped", None, f"is no whole step: register a Python task as `{name}`")
     else:
         native = _script(workflow, step, name, arguments)
     native["needs"] = needs
@@ -138,7 +144,7 @@ def _step(workflow: NativeWorkflow, step: Fields, links: _Links, goals: list[str
     for key in ("needs", "goal"):
         if not native[key]:
             del native[key]
-    config = step.sub("work_config")
+    config = step.part("work_config", *_WORK_CONFIG)
     parallelism = config.whole("parallelism", 1)
     if each is not None:
         native["for_each"] = each
@@ -282,7 +288,7 @@ def read_retry(step: Fields, config: Fields) -> Policy:
 
 
 def _attempts(step: Fields, config: Fields) -> int | None:
-    if "work_config" not in step:
+    if "work_config" not in step and not config.data:
         total = _DEFAULT_RETRIES + 1
         step.note(
             "changed", None, f"no work_config: the defaults RETRY_* of Argyll, so max_attempts: {total}"

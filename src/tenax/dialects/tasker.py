@@ -28,6 +28,7 @@ _TYPES = {
     "batch_worker": "batch_worker",
 }
 _HANDLER_TIMEOUT = 30.0  # seconds; the setting handler_timeout_ms of Tasker's workers
+_RETRY = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms")
 _MOST_ATTEMPTS = 1_000_000_000
 
 _TOP = {
@@ -168,7 +169,7 @@ def _timeout(native: Step, step: Fields) -> None:
 
 def read_retry(step: Fields) -> Policy:
     """Reads `retry`. Its attempts are a total, and its delays are milliseconds."""
-    retry = step.sub("retry")
+    retry = step.part("retry", *_RETRY)
     base = retry.seconds("backoff_base_ms", 1000, per_second=1000)
     cap = retry.seconds("max_backoff_ms", 30000, per_second=1000)
     if base > cap:

@@ -113,6 +113,14 @@ class Fields:
         """Returns the reader of a mapping. It is empty if there is none."""
         return Fields(self.notes, (*self.path, key), self.mapping(key))
 
+    def part(self, key: str, *bare: str) -> Fields:
+        """Returns the reader of a mapping, or of these keys of it if they stand here without it."""
+        found = {one: self.data[one] for one in bare if one in self}
+        if key in self or not found:
+            return self.sub(key)
+        self.ignore(*found)
+        return Fields(self.notes, self.path, found)
+
     def each(self, key: str) -> list[Fields]:
         """Returns the readers of a list of mappings."""
         return list(self._each(key))
