@@ -39,7 +39,6 @@ def report_of(made: Import) -> str:
             5,
             "must not be negative",
         ),
-        (NOETL % "    next: end\n", 1, "nothing in it does any work"),
         (NOETL % "    type: http\n    method: GET\n", 5, "`url` is missing"),
     ],
 )
@@ -49,6 +48,19 @@ def test_a_value_that_no_system_can_read_is_refused_with_its_line(text, line, wo
     [finding] = refused.value.findings
     assert (finding.file, finding.line) == ("f.yaml", line)
     assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NOETL % "    next: end\n",
+        "StartAt: P\nStates: {P: {Type: Pass, Next: S}, S: {Type: Succeed}}\n",
+    ],
+)
+def test_a_workflow_that_does_nothing_has_a_step_that_does_nothing(text):
+    made = imported(text)
+    assert step_of(made)["command"] == ["true"]
+    assert "does any work: its step `nothing` does nothing" in report_of(made)
 
 
 def test_a_duration_of_more_than_100_years_is_cut():
@@ -160,6 +172,28 @@ def test_retry_settings_alone_keep_their_numbers(text, attempts, delays):
     words = f"{attempts} attempts with delays of {delays}" if delays else "1 attempt"
     assert words in report_of(made)
     assert "has no counterpart" not in report_of(made)
+
+
+ATTUNE = (
+    "name: f.low\ntasks:\n  - name: a\n    action: core.say\n    input: {text: '{{ parameters.who }}'}\n%s"
+)
+
+
+def test_a_task_of_attune_runs_the_action_of_a_pack():
+    step = step_of(imported(ATTUNE % "    retry: {count: 2, delay: 5}\n    timeout: 9\n"))
+    assert (step["type"], step["action"], step["params"]) == (
+        "action",
+        "core.say",
+        {"text": "{{ input.who }}"},
+    )
+    assert (step["timeout"], step["retry"]["max_attempts"]) == ("9s", 3)
+
+
+def test_a_task_of_attune_without_settings_has_the_timeout_of_its_action_and_one_attempt():
+    made = imported(ATTUNE % "")
+    assert "timeout" not in step_of(made)
+    assert step_of(made)["retry"]["max_attempts"] == 1
+    assert "its `max_retries` do not count here" in report_of(made)
 
 
 def named(*names: str) -> Import:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
 from tenax.dialects.native.workflow import ForeignText, NativeWorkflow, Step
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.source.findings import NOT_YET, Path
 from tenax.policy.check import load_workflow
 
 _MOST_ROUNDS = 20
+_IDLE_SECONDS = 60.0  # the timeout of a step that does nothing
 _PART = re.compile(r'\[(\d+)\]|\["([^"]*)"\]|\.?([A-Za-z0-9_-]+)')
 _CONDITIONS = ("retry_when", "stop_when")
 _VALUES = frozenset(
@@ -25,7 +27,7 @@ _MAPPINGS = ("headers", "env")
 def checked_text(workflow: NativeWorkflow) -> str:
     """Returns the text of a workflow that `tenax validate` accepts. Expressions that it refuses become inputs."""
     if not workflow.steps:
-        raise InvalidDefinition([_at_line("nothing in it does any work", workflow, ())])
+        _add_idle_step(workflow)
     for _ in range(_MOST_ROUNDS):
         text = workflow.text()
         findings = _faults(text)
@@ -39,6 +41,17 @@ def checked_text(workflow: NativeWorkflow) -> str:
     for finding in later:
         workflow.notes.add("dropped", (), f"step of the result: {finding.path}: {finding.message}")
     return text
+
+
+def _add_idle_step(workflow: NativeWorkflow) -> None:
+    """Adds a step to a workflow whose parts do no work: without a step it would not be valid."""
+    step: Step = {"step": workflow.names.fresh("nothing"), "type": "process", "command": ["true"]}
+    step |= {"timeout": duration(_IDLE_SECONDS), "retry": policy_fields(FOREIGN)}
+    workflow.steps.append(step)
+    sentence = (
+        f"nothing in the workflow `{workflow.name}` does any work: its step `{step['step']}` does nothing"
+    )
+    workflow.notes.add("changed", (), sentence)
 
 
 def pass_inputs(workflows: Sequence[NativeWorkflow]) -> None:

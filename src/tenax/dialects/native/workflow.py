@@ -17,7 +17,7 @@ from tenax.model.source.findings import Path
 NO_LIMIT = 365 * 86400.0  # seconds; the timeout of attempts that have none in the other system
 _ORDER = (
     "step", "type", "needs", "when", "for_each", "parallelism", "tolerate", "goal",
-    "url", "method", "headers", "params", "json", "body", "follow_redirects", "async",
+    "action", "url", "method", "headers", "params", "json", "body", "follow_redirects", "async",
     "command", "prompt", "role", "model", "tier", "budget", "env", "cwd", "task", "args",
     "for", "at", "signal", "deadline", "workflow", "file", "input",
     "concurrency", "until", "timeout", "queue", "queue_ttl", "retry", "on_failure",
