@@ -18,6 +18,7 @@ from tenax.dialects.native.transitions import Edge, Ways, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.noetl_next import targets_of
 from tenax.dialects.noetl_retry import read_retry
+from tenax.dialects.noetl_rules import has_rules, read_rules
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.recognise import Signs
 from tenax.model.source.findings import Path
@@ -175,7 +176,8 @@ class _Playbook:
             )
         native.setdefault("timeout", duration(NO_LIMIT))
         retry = self._retry_fields(step)
-        set_retry(native, read_retry(retry), step, "retry" if "retry" in step else None)
+        policy = read_rules(retry) if "retry" not in retry and has_rules(retry) else read_retry(retry)
+        set_retry(native, policy, step, "retry" if "retry" in step else None)
         step.ignore("step", "name", "desc", "description", "type", "tool")
         if step.path:
             step.rest(_STEP)
@@ -186,6 +188,8 @@ class _Playbook:
         tool = step.data.get("tool")
         if "retry" not in step and isinstance(tool, dict):
             return step.sub("tool")
+        if "retry" not in step and isinstance(tool, list) and (tools := step.each("tool")):
+            return tools[0]
         return step
 
     def _incoming(self, name: str, routers: set[str]) -> list[Edge]:
@@ -240,12 +244,12 @@ class _Playbook:
         tool = step.data.get("tool")
         if isinstance(tool, dict):
             body = step.sub("tool")
-            body.ignore("kind", "retry")
+            body.ignore("kind", "retry", *(["spec"] if has_rules(body) else []))
             return body
         if isinstance(tool, list) and (tools := step.each("tool")):
             for other in tools[1:]:
                 other.note("dropped", None, "a step runs one tool: only the first is carried over")
-            tools[0].ignore("kind", "name")
+            tools[0].ignore("kind", "name", "retry", *(["spec"] if has_rules(tools[0]) else []))
             return tools[0]
         if step.data.get("type") == "iterator" and isinstance(step.data.get("task"), dict):
             body = step.sub("task")
