@@ -196,6 +196,21 @@ def test_a_task_of_attune_without_settings_has_the_timeout_of_its_action_and_one
     assert "its `max_retries` do not count here" in report_of(made)
 
 
+def test_a_property_of_a_schema_may_be_called_name():
+    made = imported("input_schema: {properties: {p: {type: string, name: x}}}\n" + TASKER % "{}")
+    assert read_source(made.workflows[0].text).data["input"]["p"] == {}
+
+
+def test_a_child_whose_inputs_cannot_be_written_gets_one_input_for_all():
+    made = imported(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  entrypoint: main\n  templates:\n"
+        "  - {name: main, steps: [[{name: call, template: inner, arguments: {parameters: [{name: '', value: x}]}}]]}\n"
+        "  - {name: inner, inputs: {parameters: [{name: p}]}, steps: [[{name: a, template: leaf}]]}\n"
+        "  - {name: leaf, container: {image: i, command: [echo]}}\n"
+    )
+    assert step_of(made)["input"] == "{{ input.expression_1 }}"
+
+
 def named(*names: str) -> Import:
     documents = [
         f"name: {name!r}\nnamespace_name: ''\nsteps: [{{name: s, handler: {{callable: C}}}}]\n"

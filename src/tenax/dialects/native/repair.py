@@ -66,8 +66,10 @@ def pass_inputs(workflows: Sequence[NativeWorkflow]) -> None:
 
 
 def _pass_inputs_to(child: NativeWorkflow, parent: NativeWorkflow, step: Step) -> None:
+    given = step.setdefault("input", {})
+    if not isinstance(given, dict):
+        return  # a template, whose value is not known here
     for name, schema in child.inputs.items():
-        given = step.setdefault("input", {})
         if schema.get("required") is True and name not in given:
             own = parent.names.fresh(f"{child.name}_{name}".replace(".", "_"))
             given[name] = f"{{{{ {parent.declare(own, **schema)} }}}}"

@@ -77,7 +77,7 @@ class NativeWorkflow:
         """Returns the place in the foreign file that a step was made of."""
         return self._origins.get(str(step.get("step")), ())
 
-    def declare(self, name: str, **schema: Any) -> str:
+    def declare(self, name: str, /, **schema: Any) -> str:
         """Declares an input, and returns its expression."""
         self.inputs.setdefault(name, schema)
         return of_input(name)
