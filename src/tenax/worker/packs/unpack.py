@@ -12,8 +12,8 @@ from tenax.model.packs.archive import CHUNK, ContentHash, read_archive
 
 Signature = frozenset[tuple[str, int, int, int]]
 """The path, the size, the mode and the time of the last change of each file. As long as it is the same, so is the content."""
-_COMPILED = "__pycache__"
-"""The folders that Python adds when something imports a module of the pack."""
+_WRITABLE = 0o200
+"""The mode of files that actions and Python have added. The files of a pack have no such bit."""
 
 
 class DamagedPack(Exception):
@@ -64,9 +64,13 @@ def signature_of(folder: Path) -> Signature:
 
 
 def _files_of(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yields the files below a folder by their paths in the pack."""
-    for above, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != _COMPILED]
-        for name in names:
-            path = Path(above, name)
-            yield path.relative_to(folder).as_posix(), path.lstat()
+    """Yields the pack's files below a folder, of which there may be 10,000, by their paths in the pack."""
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(folder / below) as entries:
+            for one in entries:
+                if one.is_dir(follow_symlinks=False):
+                    pending.append(f"{below}{one.name}/")
+                elif not (found := one.stat(follow_symlinks=False)).st_mode & _WRITABLE:
+                    yield below + one.name, found
