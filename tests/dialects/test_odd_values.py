@@ -196,6 +196,18 @@ def test_a_task_of_attune_without_settings_has_the_timeout_of_its_action_and_one
     assert "its `max_retries` do not count here" in report_of(made)
 
 
+def test_an_entry_whose_condition_has_no_counterpart_is_skipped():
+    made = imported(
+        NOETL % "    type: http\n    url: http://x\n    retry:\n"
+        "      - {when: '{{ outage() }}', then: {max_attempts: 9}}\n"
+        "      - {when: '{{ status_code == 429 }}', then: {max_attempts: 2}}\n"
+    )
+    retry = step_of(made)["retry"]
+    assert [rule.get("when") for rule in retry["rules"]] == ["{{ status_code == 429 }}", None]
+    assert retry["max_attempts"] == 2
+    assert "f.yaml:9: dropped: workflow[0].retry[0].when" in report_of(made)
+
+
 def test_a_property_of_a_schema_may_be_called_name():
     made = imported("input_schema: {properties: {p: {type: string, name: x}}}\n" + TASKER % "{}")
     assert read_source(made.workflows[0].text).data["input"]["p"] == {}
