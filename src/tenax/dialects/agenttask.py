@@ -35,12 +35,12 @@ _SPEC = {
     "maxIterations": "is not carried over",
     "exitCriteria": "is not carried over",
     "inputFiles": "is not carried over: put the files into the inbox",
-    "hierarchyBudget": "is not carried over: the budget of the step counts its children too",
 }
 
 
 def translate(top: Fields) -> list[NativeWorkflow]:
-    meta, spec = top.sub("metadata"), top.sub("spec")
+    """Returns the workflow of an AgentTask. A `spec` alone, or a `retry` alone, is one without a prompt."""
+    meta, spec = top.sub("metadata"), top.sub("spec") if "spec" in top else top
     name = (
         meta.text("name")
         or meta.text("generateName").rstrip("-")
@@ -53,7 +53,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.rest({"namespace": "is not carried over: the database is the space of names"})
     tier = spec.one_of("tier", _TIERS, "legionary")
     prompt = _prompt(spec)
-    if "prompt" not in spec:
+    if not spec.text("prompt").strip():
         prompt = f"{{{{ {workflow.declare('prompt', type='string', required=True)} }}}}"
         spec.note("dropped", None, "has no prompt: it is the input `prompt`")
     native = workflow.add(
@@ -61,18 +61,21 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         "agent",
         spec,
         prompt=prompt,
-        role=spec.text("role"),
-        model=_model(spec),
+        role=literal_text(spec.text("role")),
+        model=literal_text(_model(spec)),
         env=_environment(spec),
         tier=tier,
-        budget=_budget(spec),
-        timeout=duration(spec.number("timeout", _TIMEOUT) or _TIMEOUT),
+        budget=_budget(spec, "budget"),
+        timeout=duration(spec.seconds("timeout", _TIMEOUT) or _TIMEOUT),
     )
-    retry = spec.sub("retry")
+    workflow.budget = _budget(spec, "hierarchyBudget")
+    if workflow.budget:
+        spec.note("understood", "hierarchyBudget", "is the budget of the workflow and its children")
+    retry = spec.part("retry", "maxAttempts", "backoffSeconds", "maxBackoffSeconds")
     set_retry(native, read_retry(retry), spec, "retry" if "retry" in spec else None)
     retry.rest()
+    top.ignore("apiVersion", "kind", "status", "metadata")
     spec.rest(_SPEC)
-    top.ignore("apiVersion", "kind", "status")
     top.rest()
     return [workflow]
 
@@ -114,13 +117,20 @@ def _environment(spec: Fields) -> dict[str, Any]:
     return variables
 
 
-def _budget(spec: Fields) -> dict[str, Any]:
-    budget = spec.sub("budget")
+def _budget(spec: Fields, key: str) -> dict[str, Any]:
+    """Reads `budget`, which is that of the agent itself, or `hierarchyBudget`, which is that of its tree."""
+    budget = spec.sub(key)
     found: dict[str, Any] = {}
-    if "maxTokens" in budget:
-        found["tokens"] = budget.whole("maxTokens")
-    if "maxCostUsd" in budget:
-        found["cost_usd"] = budget.number("maxCostUsd")
+    tokens, cost = budget.whole("maxTokens"), budget.number("maxCostUsd")
+    for key, name, limit in (("maxTokens", "tokens", tokens), ("maxCostUsd", "cost_usd", cost)):
+        if limit < 0:
+            budget.notes.mistake((*budget.path, key), "a budget must not be negative")
+        elif limit > 0:
+            found[name] = limit
+        elif key in budget:
+            budget.note(
+                "dropped", key, "0 is no limit that an attempt could keep: leave out the retries instead"
+            )
     budget.rest()
     return found
 
@@ -131,8 +141,8 @@ def read_retry(retry: Fields) -> Policy:
     if total < 1:
         key = "maxAttempts" if "maxAttempts" in retry else None
         retry.note("changed", key, "no retries: max_attempts: 1")
-    base = retry.number("backoffSeconds", 30) or 30.0
-    cap = retry.number("maxBackoffSeconds", 300) or 300.0
+    base = retry.seconds("backoffSeconds", 30) or 30.0
+    cap = retry.seconds("maxBackoffSeconds", 300) or 300.0
     if base > cap:
         retry.note("changed", "backoffSeconds", "is longer than maxBackoffSeconds, which caps it")
     policy = with_delays(FOREIGN, "exponential", base, cap, jitter=0.25)

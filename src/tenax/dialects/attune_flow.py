@@ -36,7 +36,8 @@ def edges_of(tasks: Mapping[str, Fields]) -> dict[str, list[Edge]]:
 
 
 def _outgoing(name: str, task: Fields) -> Iterator[tuple[str, Edge]]:
-    for index, one in enumerate(task.data.get("next") or []):
+    listed = task.data.get("next")
+    for index, one in enumerate(listed if isinstance(listed, list) else [listed]):
         path: Path = (*task.path, "next", index)
         if isinstance(one, str):
             yield one, Edge(name, "completed", None, path)

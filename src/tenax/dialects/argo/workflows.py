@@ -132,7 +132,7 @@ class _Argo:
 
     def _deadline(self) -> None:
         if "activeDeadlineSeconds" in self.spec:
-            seconds = self.spec.number("activeDeadlineSeconds")
+            seconds = self.spec.seconds("activeDeadlineSeconds")
             for workflow in list(self.made.values())[:1]:
                 workflow.deadline = duration(seconds)
             self.spec.note(
@@ -175,7 +175,7 @@ class _Argo:
     def _steps(self, scope: Scope, template: Fields) -> None:
         """Translates groups of steps: each group waits for all steps of the one before."""
         before: list[str] = []
-        groups = template.take("steps", [])
+        groups = template.listed("steps")
         for row, group in enumerate(groups):
             listed = group if isinstance(group, list) else [group]
             path = (*template.path, "steps", row)
@@ -346,7 +346,7 @@ def _defaults(template: Fields) -> dict[str, Any]:
     listed = inputs.get("parameters") if isinstance(inputs, dict) else None
     found = {
         str(one.get("name")): one.get("value", one.get("default"))
-        for one in listed or []
+        for one in (listed if isinstance(listed, list) else [])
         if isinstance(one, dict)
     }
     return {name: value for name, value in found.items() if value is not None and "{{" not in str(value)}
@@ -355,11 +355,8 @@ def _defaults(template: Fields) -> dict[str, Any]:
 def _calls(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yields the calls of a template."""
     dag = data.get("dag")
-    rows: list[Any] = [
-        *(data.get("steps") or []),
-        *((dag.get("tasks") or []) if isinstance(dag, dict) else []),
-    ]
-    for row in rows:
+    rows = (data.get("steps"), dag.get("tasks") if isinstance(dag, dict) else None)
+    for row in (row for listed in rows if isinstance(listed, list) for row in listed):
         for one in row if isinstance(row, list) else [row]:
             if isinstance(one, dict):
                 yield one

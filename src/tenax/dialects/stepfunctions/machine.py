@@ -34,7 +34,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     made: list[NativeWorkflow] = []
     _Machine(NativeWorkflow(name, top.notes), top, made).translate()
     if "TimeoutSeconds" in top:
-        made[0].deadline = duration(top.number("TimeoutSeconds"))
+        made[0].deadline = duration(top.seconds("TimeoutSeconds"))
         top.note("understood", "TimeoutSeconds", f"is the deadline of the workflow: {made[0].deadline}")
     made[0].description = top.text("Comment") or None
     top.ignore("Version", "QueryLanguage")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET
 
@@ -24,13 +24,26 @@ from tenax.store.budgets.attempt_usage import OverspentTree, ToldItem
 from tenax.store.journal import Journal
 from tenax.store.tables import live_items
 
+TOLD_ITEMS = 1_000  # running attempts that are looked at together
+
 
 async def end_overspent_attempts(context: EngineContext, but: Sequence[int]) -> int:
-    """Ends running attempts that have told of more than what is left of the budget of their item."""
-    async with context.transaction() as tx:
-        told = await attempt_usage.find_told_items(tx, but)
-        plans = await context.plans.load(tx, {item.plan_id for item in told})
-    over = {item.id: item for item in told if item.plan_id in plans and _is_over(plans[item.plan_id], item)}
+    """Ends running attempts that have told of more than what is left of the budget of their item. Returns their number."""
+    ended = after = 0
+    while True:
+        async with context.transaction() as tx:
+            told = await attempt_usage.find_told_items(tx, but, after, TOLD_ITEMS)
+            plans = await context.plans.load(tx, {item.plan_id for item in told})
+        over = {
+            item.id: item for item in told if item.plan_id in plans and _is_over(plans[item.plan_id], item)
+        }
+        ended += await _end_attempts(context, over)
+        if len(told) < TOLD_ITEMS:
+            return ended
+        after = told[-1].id
+
+
+async def _end_attempts(context: EngineContext, over: Mapping[int, ToldItem]) -> int:
     if not over:
         return 0
     async with context.transaction() as tx:

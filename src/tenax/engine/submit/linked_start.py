@@ -9,7 +9,8 @@ from typing import Any
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.start_execution import Start
-from tenax.engine.submit.action_execution import is_installed_action, plan_of_action
+from tenax.engine.packs.installed import find_action
+from tenax.engine.submit.action_execution import is_in_installed_pack, is_installed_action, plan_of_action
 from tenax.engine.submit.resolve_definitions import plans_of
 from tenax.errors import Conflict, NotFound
 from tenax.model.events.data import OperatorData
@@ -75,7 +76,12 @@ async def _plan_of(context: EngineContext, name: str) -> tuple[Plan, int]:
     if await is_installed_action(context, name):
         entry = await plan_of_action(context, name)
         return entry.plan, entry.plan_id
-    [found] = await plans_of(context, [Submission(workflow=name)])
+    try:
+        [found] = await plans_of(context, [Submission(workflow=name)])
+    except NotFound:
+        if await is_in_installed_pack(context, name):
+            await find_action(context, name)  # says which actions the pack has
+        raise
     return found
 
 

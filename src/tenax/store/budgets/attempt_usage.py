@@ -56,9 +56,9 @@ async def note_usage(tx: Connection, told: Sequence[HeldUsage]) -> None:
     )
 
 
-async def find_told_items(tx: Connection, but: Sequence[int]) -> list[ToldItem]:
-    """Finds leased items whose attempts have told of their usage."""
-    return [ToldItem(*row) for row in await tx.fetch(sql("find_told_items"), but)]
+async def find_told_items(tx: Connection, but: Sequence[int], after: int, limit: int) -> list[ToldItem]:
+    """Finds the next leased items, with ids above `after`, whose attempts have told of their usage."""
+    return [ToldItem(*row) for row in await tx.fetch(sql("find_told_items"), but, after, limit)]
 
 
 async def forget_usage(tx: Connection) -> None:

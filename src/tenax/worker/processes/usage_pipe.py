@@ -19,6 +19,8 @@ _LONGEST_LINE = 65_536
 """Bytes of a line. What is longer is no usage, and is dropped."""
 _AT_ONCE = 65_536
 """Bytes that are read together."""
+_LAST_READS = 16
+"""Reads when the pipe is closed. A pipe holds less, unless a process that outlives the attempt goes on writing."""
 
 
 class UsagePipe:
@@ -36,8 +38,9 @@ class UsagePipe:
         """Reads what is left in the pipe, and closes it. A process that outlives the attempt is not waited for."""
         asyncio.get_running_loop().remove_reader(self._source)
         os.close(self.fd)
-        while self._read():
-            pass
+        for _ in range(_LAST_READS):
+            if not self._read():
+                break
         os.close(self._source)
 
     def _read(self) -> bool:
