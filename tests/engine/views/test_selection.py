@@ -121,9 +121,10 @@ async def test_each_field_selects_what_it_says(hand):
     for text, names in SELECTED:
         assert await found(hand, text) == sorted((ids[name] for name in names.split()), reverse=True), text
     assert await found(hand, f"parent={ids['parent']}") == [ids["child"]]
+    assert await found(hand, f"id={ids['failed']},{ids['child']} -status=running") == [ids["failed"]]
     assert {getattr(term, "field", None) for text, _ in SELECTED for term in parse_filter(text).terms} == set(
         FIELDS
-    )
+    ) - {"id"}
 
 
 async def test_pages_and_short_forms_go_together_with_a_filter(hand):

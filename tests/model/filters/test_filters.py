@@ -73,6 +73,8 @@ def test_what_a_text_means(text, terms):
         ("-since=2h", "column 1: `since` cannot be negated: use `until`"),
         ("since=1h since=2h", "column 10: `since` is given twice"),
         ("since=1h,2h", "column 9: expected a space"),
+        ("id=17,x", "column 7: expected the number of an execution, found 'x'"),
+        ("id=1*", "takes no `*`"),
         ("parent=x", "column 8: expected the number of an execution or `none`"),
         ("parent=99999999999999999999", "column 8: expected the number"),
         ("@", "column 2: '' is not the name"),
@@ -100,6 +102,8 @@ def _words(name: str):
     field = FIELDS[name]
     if field.choices:
         value = st.sampled_from(field.choices).map(Match)
+    elif field.kind == "id":
+        value = st.integers(1, 2**63 - 1).map(str).map(Match)
     elif field.kind == "parent":
         value = st.one_of(st.just("none"), st.integers(1, 2**63 - 1).map(str)).map(Match)
     elif field.kind == "text":

@@ -78,6 +78,7 @@ _DECLARED = (
         "compensation=failed", get_args(Compensation),
     ),
     Field("parent", "parent", "children of this execution; `none` leaves out children", "parent=none"),
+    Field("id", "id", "executions with these numbers", "id=17,18"),
 )  # fmt: skip
 FIELDS: Mapping[str, Field] = {field.name: field for field in _DECLARED}
 """The fields of filters of executions."""
@@ -92,6 +93,7 @@ _OF_LETTERS = (
     Field("class", "name", "letters whose last failure has this class", "class=timeout"),
     Field("reason", "name", "letters whose last failure has this reason", "reason=http_5*"),
     Field("fingerprint", "word", "letters of the group with this fingerprint", "fingerprint=70621c53fe890d93"),
+    Field("id", "id", "letters with these numbers", "id=17,18"),
     Field("execution", "id", "letters of the execution with this number", "execution=17"),
     Field("since", "time", "letters that failed last since then", "since=2h"),
     Field("until", "time", "letters that failed last before then", "until=2026-01-31T12:00:00Z"),

@@ -209,7 +209,9 @@ class _Reader:
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_ID))
         if not is_number or not 0 < int(text) <= LARGEST_ID:
             or_none = f" or `{NO_PARENT}`" if field.kind == "parent" else ""
-            self._fail(f"expected the number of an execution{or_none}, found {shorten(repr(text))}", start)
+            is_letter = self._fields is LETTER_FIELDS and field.name == "id"
+            what = "a dead letter" if is_letter else "an execution"
+            self._fail(f"expected the number of {what}{or_none}, found {shorten(repr(text))}", start)
 
     def _skip_space(self) -> None:
         self._take(_SPACE)

@@ -27,6 +27,7 @@ _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 def _conditions() -> Mapping[str, str]:
     """Returns the SQL condition of each field."""
     found = {
+        "id": sql("filter_id"),
         "status": sql("filter_status"),
         "workflow": sql("filter_workflow"),
         "step": sql("filter_step"),
@@ -51,6 +52,7 @@ def letter_conditions() -> Mapping[str, str]:
     """Returns the SQL condition of each field of dead letters. Fields that letters do not have themselves are those of
     their executions."""
     own = {
+        "id": sql("letter_id"),
         "workflow": sql("letter_workflow"),
         "step": sql("letter_step"),
         "class": sql("letter_class"),

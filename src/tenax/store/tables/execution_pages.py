@@ -22,7 +22,7 @@ COUNTED = 5_000  # executions of each kind that are looked at to count them
 COUNTED_BY_TEXT = 2_000  # the same, for filters that look into inputs
 OUT_OF_ORDER = timedelta(minutes=10)
 """By so much the times of two executions may be in another order than their ids."""
-_INDEXED = frozenset(("key", "parent"))
+_INDEXED = frozenset(("id", "key", "parent"))
 _INDEXED_STATES = (frozenset(("running", "paused")), frozenset(("failed", "cancelled")))
 _UNCOUNTED = frozenset(("text", "reason", "class", "step", "queue", "worker", "label"))
 """The fields that look at work items or into the log. Executions are not counted by them."""

@@ -1,0 +1,1 @@
+e.id = any(:ids::bigint[])

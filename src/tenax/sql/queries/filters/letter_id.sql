@@ -1,0 +1,1 @@
+l.item_id = any(:ids::bigint[])
