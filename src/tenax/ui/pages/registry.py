@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from tenax.ui.page import Page
-from tenax.ui.pages import execution_actions, executions, sign_in
+from tenax.ui.pages import (
+    bulk,
+    bulk_actions,
+    dead_letters,
+    execution_actions,
+    executions,
+    letter_actions,
+    saved_views,
+    sign_in,
+)
 
 HOME = "/executions"
 """The page that `/` leads to."""
 
 PAGES = (
     Page("/executions", executions.router, title="Executions", key="e"),
+    Page("/executions", saved_views.router),
     Page("/executions", execution_actions.router),
+    Page("/dead-letters", letter_actions.router),
+    Page("/dead-letters", dead_letters.router, title="Dead letters", key="d"),
+    Page("/bulk", bulk_actions.router),
+    Page("/bulk", bulk.router, title="Bulk jobs", key="b"),
     Page("/sign-in", sign_in.router),
     Page("/sign-out", sign_in.sign_out_router),
 )

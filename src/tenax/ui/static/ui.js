@@ -161,10 +161,52 @@
   document.addEventListener("visibilitychange", connect);
   setInterval(connect, RETRY);
 
+  // -- rows that are chosen, and the way back to a list
+
+  function countChosen() {
+    for (const form of all("[data-selection]")) {
+      const isAll = form.querySelector("[data-all]")?.checked ?? false;
+      const rows = all("[data-pick]");
+      const chosen = rows.filter((row) => row.checked).length;
+      const place = form.querySelector("[data-selected]");
+      place.textContent = isAll ? "" : `${chosen} ${place.dataset.selected}`;
+      place.hidden = isAll;
+      for (const row of rows) row.disabled = isAll;
+      for (const button of all("button", form)) button.disabled = !isAll && chosen === 0;
+      for (const box of all("[data-pick-page]")) {
+        box.hidden = false;
+        box.disabled = isAll;
+        box.checked = chosen > 0 && chosen === rows.length;
+        box.indeterminate = chosen > 0 && chosen < rows.length;
+      }
+    }
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("[data-pick-page]")) {
+      for (const row of all("[data-pick]")) row.checked = event.target.checked;
+    }
+    if (event.target.matches?.("[data-pick-page], [data-pick], [data-all]")) countChosen();
+  });
+
+  // Links with `data-back` lead to the list as it was seen last in this tab: with its filter and its place.
+  function keepList() {
+    try {
+      const list = document.querySelector("[data-list]");
+      if (list) sessionStorage.setItem(`tenax-list:${list.dataset.list}`, location.search);
+      for (const link of all("a[data-back]")) {
+        link.search = sessionStorage.getItem(`tenax-list:${link.pathname}`) ?? link.search;
+      }
+    } catch {
+      // Without storage the link leads to the beginning of the list.
+    }
+  }
+
   // -- htmx
 
   document.addEventListener("htmx:after:swap", (event) => {
     prepare(document);
+    countChosen();
     const dialog = document.getElementById("dialog");
     if (event.detail.ctx?.target === dialog && dialog.childElementCount) openDialog(dialog);
     document.dispatchEvent(new Event("tenax:changed"));
@@ -172,6 +214,8 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     prepare(document);
+    countChosen();
+    keepList();
     document.querySelector("form[data-send-now]")?.requestSubmit();
     setInterval(tick, 1000);
   });
