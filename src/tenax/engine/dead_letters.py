@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Hashable, Sequence
 from datetime import datetime
 
 from tenax.engine.context import EngineContext
@@ -12,12 +13,17 @@ from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LettersChanged
 from tenax.model.metrics.series import LetterTrend
 
+TRENDS_KEPT = 100  # answers on trends that are kept
+TREND_SECONDS = 30.0
+"""Seconds for which trends are kept. Counting them reads an entry of an index for each letter."""
+
 
 class DeadLetters:
     """Looks at dead letters and acts on them."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
+        self._trends: dict[Hashable, tuple[float, Sequence[LetterTrend]]] = {}
 
     async def list(
         self, wanted: LetterFilter, *, before: int | None = None, limit: int = 50
@@ -41,6 +47,20 @@ class DeadLetters:
         return await views.letter_trends(
             self._context, fingerprints, statuses=statuses, since=since, spans=spans
         )
+
+    async def recent_trends(
+        self, fingerprints: Sequence[str], *, since: datetime, spans: int, statuses: Sequence[str]
+    ) -> Sequence[LetterTrend]:
+        """Returns trends as they were some seconds ago at most."""
+        key = (tuple(fingerprints), since, spans, tuple(statuses))
+        now = asyncio.get_running_loop().time()
+        at, kept = self._trends.get(key, (0.0, None))
+        if kept is None or now - at > TREND_SECONDS:
+            kept = await self.trends(fingerprints, since=since, spans=spans, statuses=statuses)
+            if len(self._trends) >= TRENDS_KEPT:
+                self._trends.clear()
+            self._trends[key] = (now, kept)
+        return kept
 
     async def get(self, letter_id: int) -> DeadLetterInFull:
         return await views.get_letter(self._context, letter_id)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from support.hand import Hand, one_postgres
 
+from tenax.engine import dead_letters
 from tenax.engine.metrics.roll_up import RollUp
 from tenax.errors import UsageError
 from tenax.model.filters.letters import LetterFilter
@@ -87,6 +89,23 @@ async def test_letters_have_a_trend(hand):
     assert trend.counts == [0, 0, 1, 2] or trend.counts == [0, 1, 0, 2]
     [empty] = await hand.engine.letters.trends(["none"], since=since, spans=2)
     assert empty.counts == [0, 0]
+
+
+async def test_recent_trends_are_counted_anew_after_a_while(hand, monkeypatch):
+    async def fail() -> None:
+        _, attempt = await hand.start()
+        await hand.fail(attempt, fatal=True, message="no")
+
+    await fail()
+    [group] = await hand.engine.letters.groups(LetterFilter())
+    asked = {"since": await now(hand) - timedelta(hours=1), "spans": 1, "statuses": ["open"]}
+    recent = partial(hand.engine.letters.recent_trends, [group.fingerprint], **asked)
+    assert [one.counts for one in await recent()] == [[1]]
+    await fail()
+    assert [one.counts for one in await recent()] == [[1]]
+    assert [one.counts for one in await recent(statuses=["discarded"])] == [[0]]
+    monkeypatch.setattr(dead_letters, "TREND_SECONDS", -1.0)
+    assert [one.counts for one in await recent()] == [[2]]
 
 
 @pytest.mark.parametrize("seconds", [900, 3600, 86_400, 7 * 86_400, 31 * 86_400])

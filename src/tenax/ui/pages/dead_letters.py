@@ -29,7 +29,7 @@ from tenax.ui.words import query
 PAGE_SIZE = 50
 MOST_GROUPS = 30
 SPANS = 32  # spans of a trend
-LONGEST_TREND, SHORTEST_TREND = timedelta(days=14), timedelta(hours=1)
+LONGEST_TREND, LONG_TREND, SHORTEST_TREND = timedelta(days=14), timedelta(days=1), timedelta(hours=1)
 RULES = "\nRules looked at"
 """The line of an explanation from which on it is folded."""
 EVERY = 10.0  # seconds after which a list is read again without news
@@ -208,7 +208,7 @@ async def _groups(here: Dashboard, wanted: LetterFilter, most: int) -> list[Grou
         return []
     since = _trend_start(found)
     statuses = wanted.all_statuses
-    trends = await letters.trends(
+    trends = await letters.recent_trends(
         [one.fingerprint for one in found], since=since, spans=SPANS, statuses=statuses
     )
     counts = {one.fingerprint: one.counts for one in trends}
@@ -227,10 +227,12 @@ def _in_group(fingerprint: str) -> Filter:
 
 
 def _trend_start(found: Sequence[LetterGroup]) -> datetime:
-    """Returns when the trends begin: with the first failure of a group, but neither long ago nor just now."""
+    """Returns when the trends begin: with the first failure of a group, but neither long ago nor just now. It is a full
+    minute or hour, so that it stays the same for a while."""
     now = datetime.now(UTC)
     first = min(datetime.fromisoformat(one.first_at) for one in found)
-    return max(min(first, now - SHORTEST_TREND), now - LONGEST_TREND)
+    start = max(min(first, now - SHORTEST_TREND), now - LONGEST_TREND).replace(second=0, microsecond=0)
+    return start if now - start < LONG_TREND else start.replace(minute=0)
 
 
 def _read(text: str) -> Filter | None:
