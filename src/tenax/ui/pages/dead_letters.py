@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
 from markupsafe import Markup
@@ -24,7 +25,7 @@ from tenax.ui.answers import HEADERS, answer_live, answer_page, dashboard, engin
 from tenax.ui.dashboard import Dashboard
 from tenax.ui.filter_form import letter_form, text_of_fields
 from tenax.ui.live.topics import Subject
-from tenax.ui.words import query
+from tenax.ui.words import first_line, query
 
 PAGE_SIZE = 50
 MOST_GROUPS = 30
@@ -32,6 +33,7 @@ SPANS = 32  # spans of a trend
 LONGEST_TREND, LONG_TREND, SHORTEST_TREND = timedelta(days=14), timedelta(days=1), timedelta(hours=1)
 RULES = "\nRules looked at"
 """The line of an explanation from which on it is folded."""
+LONGEST_LINE = 300  # characters of a line of an explanation that is not folded
 EVERY = 10.0  # seconds after which a list is read again without news
 LIST = "/dead-letters"
 TEMPLATE = "letters/list.html"
@@ -170,7 +172,13 @@ async def live_letter(request: Request, letter_id: LetterId) -> Response:
 async def _letter_values(here: Dashboard, letter_id: int) -> dict[str, Any]:
     letter = await here.engine.letters.get(letter_id)
     text = "" if letter.explanation is None else letter.explanation.text
-    return {"letter": letter, "explained": text.partition(RULES)[0]}
+    lines = text.partition(RULES)[0].splitlines()
+    address = f"/executions/{letter.execution_id}/steps/{quote(letter.step, safe='')}"
+    return {
+        "letter": letter,
+        "explained": "\n".join(first_line(one, LONGEST_LINE) for one in lines),
+        "step_address": address if letter.item is None else f"{address}/items/{letter.item}",
+    }
 
 
 async def _values(here: Dashboard, asked: Asked) -> dict[str, Any]:

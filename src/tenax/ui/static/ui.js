@@ -174,8 +174,8 @@
       for (const row of rows) row.disabled = isAll;
       for (const button of all("button", form)) button.disabled = !isAll && chosen === 0;
       for (const box of all("[data-pick-page]")) {
-        box.hidden = false;
-        box.disabled = isAll;
+        box.closest("label").hidden = false;
+        box.disabled = isAll || rows.length === 0;
         box.checked = chosen > 0 && chosen === rows.length;
         box.indeterminate = chosen > 0 && chosen < rows.length;
       }
@@ -189,12 +189,14 @@
     if (event.target.matches?.("[data-pick-page], [data-pick], [data-all]")) countChosen();
   });
 
-  // Links with `data-back` lead to the list as it was seen last in this tab: with its filter and its place.
+  // From a page below a list, its link in the navigation leads to the list as it was seen last in this tab: with its filter and its
+  // place. So do links with `data-back`.
   function keepList() {
     try {
       const list = document.querySelector("[data-list]");
       if (list) sessionStorage.setItem(`tenax-list:${list.dataset.list}`, location.search);
-      for (const link of all("a[data-back]")) {
+      for (const link of all("a[data-back], .side nav a[aria-current]")) {
+        if (link.pathname === location.pathname) continue;
         link.search = sessionStorage.getItem(`tenax-list:${link.pathname}`) ?? link.search;
       }
     } catch {
