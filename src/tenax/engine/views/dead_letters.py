@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, cast
 
 from tenax.engine.context import EngineContext, no_letter
 from tenax.engine.views.executions import event_pages
-from tenax.engine.views.explanations import explain
+from tenax.engine.views.explanations import explain_events
 from tenax.engine.views.view_room import ViewRoom
 from tenax.errors import UsageError
 from tenax.model.events import ATTEMPT_ENDS, timestamp
@@ -18,12 +18,13 @@ from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup,
 from tenax.model.metrics.series import LetterTrend
 from tenax.model.state.attempt import WorkState
 from tenax.model.state.execution import fold
-from tenax.model.views import ExecutionStatus, Explanation
+from tenax.model.views import ExecutionStatus
 from tenax.policy.letters import redrive_refusal
 from tenax.store import service
 from tenax.store.selection import letters
-from tenax.store.selection.letters import StoredGroup, StoredLetter
+from tenax.store.selection.letters import StoredGroup
 from tenax.store.tables import executions
+from tenax.store.tables.log import get_item_events
 
 LOG_ROWS_COUNTED = 50_000
 """Rows of the log up to which the attempts beside the groups are counted."""
@@ -100,7 +101,9 @@ async def get_letter(context: EngineContext, letter_id: int) -> DeadLetterInFull
         execution = await executions.get_execution(tx, found.letter.execution_id) if found else None
     if found is None or execution is None:
         raise no_letter(letter_id)
-    work = await _work_of(context, found)
+    own = await _events_of(context, found.letter)
+    work = _work_of(found.letter, own)
+    explained = await explain_events([one for one in own if "decision" in one.data][-1:], own)
     refusal = redrive_refusal(found.letter, found.execution_status, found.item_state)
     return DeadLetterInFull(
         **{name: getattr(found.letter, name) for name in DeadLetter.__struct_fields__},
@@ -108,18 +111,18 @@ async def get_letter(context: EngineContext, letter_id: int) -> DeadLetterInFull
         payload=LetterPayload(input=execution.input or {}, element=found.element),
         failure=_last_failure(work.attempts) or work.failure,
         history=work.attempts,
-        explanation=await _explanation(context, found),
+        explanation=explained[-1] if explained else None,
         can_redrive=refusal is None,
         can_discard=found.letter.status == "open",
         refusal=refusal,
     )
 
 
-async def _work_of(context: EngineContext, found: StoredLetter) -> WorkState:
-    """Folds the events of the letter's item. Large values of events that do not fit a view are left out."""
-    letter, room = found.letter, ViewRoom(context.settings.max_rendered)
+async def _events_of(context: EngineContext, letter: DeadLetter) -> list[Event]:
+    """Reads the events of the letter's item. Large values of events that do not fit a view are left out."""
+    room = ViewRoom(context.settings.max_rendered)
     own: list[Event] = []
-    async for page in event_pages(context, letter.execution_id):
+    async for page in _pages(context, letter):
         for event in page:
             if (
                 event.step == letter.step
@@ -128,6 +131,21 @@ async def _work_of(context: EngineContext, found: StoredLetter) -> WorkState:
             ):
                 room.fit(event)
                 own.append(event)
+    return own
+
+
+async def _pages(context: EngineContext, letter: DeadLetter) -> AsyncIterator[Sequence[Event]]:
+    """Yields the events that may be those of the letter's item. Of a fan-out it does not read those of the other items."""
+    if letter.item is not None:
+        async with context.view() as tx:
+            found = await get_item_events(tx, letter.execution_id, letter.step, [letter.item])
+        yield found
+        return
+    async for page in event_pages(context, letter.execution_id):
+        yield page
+
+
+def _work_of(letter: DeadLetter, own: Sequence[Event]) -> WorkState:
     step = fold(own, [letter.step]).steps[letter.step]
     state = step.compensation if letter.compensation else step
     works: dict[int, Any] = {} if state is None else dict(state.items)
@@ -140,10 +158,3 @@ def _is_undone(event: Event) -> bool:
 
 def _last_failure(attempts: Sequence[Attempt]) -> dict[str, Any] | None:
     return next((one.failure for one in reversed(attempts) if one.failure is not None), None)
-
-
-async def _explanation(context: EngineContext, found: StoredLetter) -> Explanation | None:
-    letter = found.letter
-    explained = await explain(context, letter.execution_id, step=letter.step, item=letter.item)
-    own = [one for one in explained if one.item == letter.item and one.compensation == letter.compensation]
-    return own[-1] if own else None

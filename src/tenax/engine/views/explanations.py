@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -54,10 +55,15 @@ async def explain(
         which += [f"item {item}"] if item is not None else []
         which += [f"step {step}"] if step is not None else []
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
+    return await explain_events(chosen, found)
+
+
+async def explain_events(decided: Sequence[Event], found: Sequence[Event]) -> list[Explanation]:
+    """Explains the decisions of events. `found` has the failures that they are about."""
     failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
     return [
         _explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e)))
-        async for e in Sliced(chosen)
+        async for e in Sliced(decided)
     ]
 
 
