@@ -1,4 +1,5 @@
-"""Ends what has spent more than its budget: running attempts of items with a budget of their own, and whole trees."""
+"""Ends attempts and trees that have spent more than their budget: running attempts of items with a budget of their own, and
+whole trees."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from tenax.store.tables import live_items
 
 
 async def end_overspent_attempts(context: EngineContext, but: Sequence[int]) -> int:
-    """Ends running attempts that have told of more than what is left of the budget of their item."""
+    """Ends running attempts that have reported more usage than the budget of their item has left."""
     async with context.transaction() as tx:
         told = await attempt_usage.find_told_items(tx, but)
         plans = await context.plans.load(tx, {item.plan_id for item in told})
@@ -68,7 +69,7 @@ def _overspent(item: ToldItem) -> Outcome:
 
 
 async def end_overspent_tree(context: EngineContext, tree: OverspentTree) -> int:
-    """Fails an execution whose tree has spent more than its budget, and cancels everything of it that is not done."""
+    """Fails an execution whose tree has spent more than its budget, and cancels all of its work that has not ended."""
     async with context.transaction() as tx:
         executions, now = await live_items.lock_executions(tx, [tree.execution_id])
         if now is None or not executions[tree.execution_id].open or executions[tree.execution_id].failing:

@@ -52,7 +52,7 @@ class BulkSample(View):
     class_: str | None = field(name="class")
     reason: str | None
     letter: int | None
-    """The dead letter that is to be redriven. The class, the reason, the step and the item are its own then."""
+    """The dead letter that is to be redriven. The class, the reason, the step and the item are then those of the letter."""
     step: str | None
     item: int | None
 

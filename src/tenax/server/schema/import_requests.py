@@ -1,4 +1,4 @@
-"""The bodies of requests that import files of other systems."""
+"""Defines the bodies of requests that import files of other systems."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Keeps the budgets of trees of executions: what is spent, what is reserved, and what running attempts have told."""
+"""Keeps the budgets of trees of executions: what is spent, what is reserved, and the usage that running attempts have
+reported."""

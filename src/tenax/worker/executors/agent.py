@@ -78,7 +78,7 @@ class AgentExecutor:
         return replace(outcome, result={"output": outcome.result, "outbox": files})
 
     def _prepare(self, assignment: Assignment, folder: Path) -> dict[str, str]:
-        """Writes what the agent reads, and returns the variables that lead it there."""
+        """Writes the files that the agent reads, and returns the variables with their paths."""
         spec = assignment.spec
         prompt, role, model = str(spec["prompt"]), spec.get("role"), self._defaults.model_of(spec)
         inbox, outbox = folder / "inbox", folder / "outbox"
