@@ -27,9 +27,7 @@ from tenax.model.events.parts import (
     WaitingRecord,
 )
 
-ItemIdentity = (
-    Annotated[int, Meta(description="the id of the work item, from which its receipt follows")] | UnsetType
-)
+ItemIdentity = Annotated[int, Meta(description="the id from which its receipt follows")] | UnsetType
 Compensation = Annotated[bool, Meta(description="true if the event belongs to a compensation")] | UnsetType
 Via = Annotated[Literal["callback"], Meta(description="`callback` if the callee reported it")] | UnsetType
 Result = Any | UnsetType
@@ -49,9 +47,9 @@ class ExecutionStartedData(EventData):
 
 class ActivatedData(EventData):
     reason: str
-    restored: (
-        Annotated[int, Meta(description="the number of items of a fan-out that were restored")] | UnsetType
-    ) = UNSET
+    restored: Annotated[int, Meta(description="the number of restored items of a fan-out")] | UnsetType = (
+        UNSET
+    )
 
 
 class ExecutionCompletedData(EventData):
@@ -93,9 +91,7 @@ class OperatorData(EventData):
     reason: str | None
     compensation: Compensation = UNSET
     bulk: Annotated[int, Meta(description="the bulk job that acted")] | UnsetType = UNSET
-    from_failed: (
-        Annotated[bool, Meta(description="true if a retry keeps the steps that succeeded")] | UnsetType
-    ) = UNSET
+    from_failed: Annotated[bool, Meta(description="true if a retry keeps what succeeded")] | UnsetType = UNSET
     because_of: (
         Annotated[
             int, Meta(description="the execution on which the person acted, if this one is a child of it")
@@ -108,7 +104,7 @@ class ReopenedData(EventData):
     steps: Annotated[
         list[str],
         Meta(
-            description="the ended steps, and those that never began, that now start again or that the operator ends"
+            description="the steps that start again or that the operator ends: they had ended, or never began"
         ),
     ]
     pending: Annotated[list[str], Meta(description="the steps that wait for their needs again")]
@@ -132,12 +128,7 @@ class ReopenedData(EventData):
     deadline_at: (
         Annotated[Time, Meta(description="the new deadline, if the old one had passed")] | UnsetType
     ) = UNSET
-    parent: (
-        Annotated[
-            ParentRecord, Meta(description="the attempt of the parent that now waits for this execution")
-        ]
-        | UnsetType
-    ) = UNSET
+    parent: Annotated[ParentRecord, Meta(description="the attempt that waits for it now")] | UnsetType = UNSET
 
 
 ByOperator = (
@@ -252,8 +243,7 @@ class ItemCancelledData(EventData):
     item_id: ItemIdentity = UNSET
     count: int | UnsetType = UNSET
     items: (
-        Annotated[list[tuple[int, int]], Meta(description="ranges of the numbers of items that never began")]
-        | UnsetType
+        Annotated[list[tuple[int, int]], Meta(description="ranges of items that never began")] | UnsetType
     ) = UNSET
 
 
@@ -266,9 +256,7 @@ class StartedData(EventData):
     vary: VaryRecord | UnsetType = UNSET
     waiting: WaitingRecord | UnsetType = UNSET
     child: Annotated[int, Meta(description="the child's execution")] | UnsetType = UNSET
-    adopted: (
-        Annotated[bool, Meta(description="true if an earlier attempt had started the child")] | UnsetType
-    ) = UNSET
+    adopted: Annotated[bool, Meta(description="true if an earlier attempt started it")] | UnsetType = UNSET
     item_id: (
         Annotated[int, Meta(description="only for http steps: identifies the work item to the callee")]
         | UnsetType
@@ -373,9 +361,7 @@ class RescheduledData(EventData):
     actor: str
     compensation: Compensation = UNSET
     was: Annotated[str, Meta(description="the state in which the item had ended")] | UnsetType = UNSET
-    ledger: Annotated[Ledger, Meta(description="the new ledger of the item, if it changed")] | UnsetType = (
-        UNSET
-    )
+    ledger: Annotated[Ledger, Meta(description="its new ledger, if that changed")] | UnsetType = UNSET
     reset: (
         Annotated[
             bool,
@@ -396,14 +382,10 @@ class LateResultData(EventData):
     failure: AnyFailure | UnsetType = UNSET
     after: float | UnsetType = UNSET
     digest: Annotated[str, Meta(description="the SHA-256 of the whole content")] | UnsetType = UNSET
-    size: (
-        Annotated[int, Meta(description="the number of characters of the content, if not all are kept")]
-        | UnsetType
-    ) = UNSET
-    head: (
-        Annotated[str, Meta(description="the beginning of the content as JSON, if not all of it is kept")]
-        | UnsetType
-    ) = UNSET
+    size: Annotated[int, Meta(description="its number of characters, if not all are kept")] | UnsetType = (
+        UNSET
+    )
+    head: Annotated[str, Meta(description="its beginning as JSON, if not all is kept")] | UnsetType = UNSET
     unchecked: (
         Annotated[
             bool,
