@@ -50,7 +50,8 @@ from tenax.store.tables.reopening import adopt_child, reopen_execution
 from tenax.store.tables.steps import ended_steps
 
 How = Literal["grant", "reset", "keep"]
-"""What happens to the ledger of a failed item. `grant`: it gets one more attempt. `reset`: nothing is counted any more. `keep`: nothing."""
+"""The change of the ledger of a failed item. `grant`: it gets one more attempt. `reset`: its counts start from 0.
+`keep`: none."""
 ItemKey = tuple[str, int | None]
 _OVER = ("completed", "failed", "skipped", "unreachable")
 _LIVE = ("queued", "running", "retrying", "held")

@@ -87,7 +87,7 @@ class BulkJob(View):
     canary: int | None
     max_failed: float | None
     step: str | None
-    """The step that it acts on. Null: what the action finds to do in each execution."""
+    """The step that it acts on. Null: the action chooses the step in each execution."""
     result: Any
     """The result that `complete` gives."""
     policy: dict[str, Any] | None

@@ -28,11 +28,11 @@ class BudgetRow:
     spent_tokens: int
     highest: dict[str, list[float]]
     others_usd: float
-    """What is reserved for items that this transaction does not concern."""
+    """The amount reserved for items that this transaction does not concern."""
     others_tokens: int
     others: int
     reserved: dict[int, Amount] = field(default_factory=dict)
-    """What is reserved for the items of this transaction."""
+    """The amount reserved for the items of this transaction."""
 
     @property
     def is_limit(self) -> bool:

@@ -11,7 +11,7 @@ from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
 Totals = Mapping[tuple[str, tuple[str, ...]], float]
-"""What is added to the totals, by metric and labels."""
+"""Numbers to add to the totals, by metric and labels."""
 
 
 async def name_workflows(tx: Connection, executions: Iterable[int]) -> dict[int, str]:

@@ -16,7 +16,7 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What started an execution: an attempt of its parent, or nothing."""
+    """Names what started an execution: an attempt of its parent, or nothing."""
 
     id: int
     parent_id: int | None
