@@ -7,7 +7,7 @@ from tenax.server.schema.body import Body
 from tenax.server.schema.requests import PersonBody
 
 
-class Import(PersonBody, frozen=True):
+class ImportWanted(PersonBody, frozen=True):
     """Translates a file of another system. Without `system`, Tenax recognises it."""
 
     source: Source
@@ -15,4 +15,4 @@ class Import(PersonBody, frozen=True):
     system: Name | None = None
 
 
-IMPORT = Body(Import)
+IMPORT = Body(ImportWanted)

@@ -16,7 +16,7 @@ from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.outbox_files import list_outbox
-from tenax.worker.executors.process import run_command
+from tenax.worker.executors.process import run_attempt_command
 from tenax.worker.executors.result_file import outcome_of_agent
 from tenax.worker.handlers.error_outcomes import classified_failure
 from tenax.worker.processes.guardian import Guardian
@@ -59,7 +59,7 @@ class AgentExecutor:
         own = self._prepare(assignment, folder)
         pipe = UsagePipe(context.note_usage)
         try:
-            ended = await run_command(
+            ended = await run_attempt_command(
                 self._guardian,
                 assignment,
                 command,
