@@ -28,8 +28,8 @@ router = APIRouter(prefix="/v1/bulk", tags=["bulk"], dependencies=[Depends(refus
 async def create(request: Request) -> Response:
     """Makes a bulk job as a preview.
 
-    The job stores and counts the executions that the filter selects now, or the dead letters for `redrive`. Nothing is done
-    until the job is started. `step`, `result` and `policy` are as in the action on one execution.
+    The job stores the executions that the filter selects now, or the dead letters for `redrive`, and does nothing until
+    it is started. `step`, `result` and `policy` are as in the action on one execution.
     """
     body = await read_body(request, BULK)
     has_result = body.result is not UNSET

@@ -48,8 +48,8 @@ async def call_back(
 ) -> Response:
     """Reports the outcome of an async step.
 
-    The callee of the step sends this request. The receipt in the URL authorises it, and no token is needed. A callback that
-    comes too late is recorded and changes nothing.
+    The callee of the step sends this request, and the receipt in the URL authorises it. A callback that comes too late
+    is recorded and changes nothing.
     """
     # The receipt is checked before the body is read.
     check_receipt(engine(request).context, execution_id, item_id, receipt)

@@ -112,9 +112,8 @@ async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=L
 async def redrive(request: Request) -> Response:
     """Starts the items of dead letters again.
 
-    With `ids`, all of these letters are redriven, or none if one of them cannot be. With `filter`, a bulk job with a `rate`
-    and a `canary` redrives the letters that fit. `bulk` is the number of the job. The job is started unless a `preview` is
-    wanted.
+    With `ids`, all of these letters are redriven, or none if one of them cannot be. With `filter`, a bulk job (`bulk`)
+    with a `rate` and a `canary` redrives the letters that fit, and is started unless a `preview` is wanted.
     """
     body = await read_body(request, bodies.REDRIVE)
     who = actor(request)

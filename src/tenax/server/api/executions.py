@@ -106,8 +106,8 @@ async def list_executions(
 ) -> Response:
     """Lists executions.
 
-    The newest comes first. To get the next page, give the id of the last execution as `before`. `filter` selects executions,
-    and most other parameters are short forms of its terms.
+    The newest comes first, and the next page begins after `before`, the id of the last execution. `filter` selects
+    executions, and most other parameters are short forms of its terms.
     """
     found = await engine(request).list(
         parse_filter(filter or ""),

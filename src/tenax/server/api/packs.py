@@ -27,9 +27,8 @@ router = APIRouter(tags=["packs"], dependencies=[Depends(refuse_unknown_paramete
 async def install(request: Request, folder: Annotated[str | None, Plain] = None) -> Response:
     """Installs a pack.
 
-    The body is an uncompressed tar of the pack's folder. The name of the pack is in its `pack.yaml`; without one, it is
-    `folder`, the name of the folder. An earlier pack of this name is replaced. Executions that use the earlier one go on with
-    it.
+    The body is an uncompressed tar of the pack's folder, and `folder` names the pack if its `pack.yaml` does not. An
+    earlier pack of this name is replaced, but executions that use it go on with it.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != ARCHIVE:

@@ -31,8 +31,8 @@ router = APIRouter(prefix="/v1/worker", tags=["workers"])
 async def register(request: Request) -> Response:
     """Registers a worker.
 
-    The answer says how long its leases last and how often it sends heartbeats. From now on the name belongs to its token. The
-    answer is 409 if the name belongs to another token, or if the worker's `protocol` is too old.
+    The answer says how long its leases last and how often it sends heartbeats, and from now on the name belongs to its
+    token. The answer is 409 if the name belongs to another token, or if the worker's `protocol` is too old.
     """
     who = await read_body(request, bodies.REGISTRATION)
     answered = await engine(request).register(who, token_id=token_id(request))
@@ -62,8 +62,9 @@ async def lease(request: Request) -> Response:
 async def report(request: Request) -> Response:
     """Reports the outcomes of attempts.
 
-    A request has up to 1000. The attempts of one step form one group: each field is a list with an entry for each attempt,
-    and `outcome` may have one entry for all attempts that succeeded. A report that is sent again gets the same answer again.
+    A request has up to 1000, in a group for each step: each field is a list with an entry for each attempt, and
+    `outcome` may have one entry for all attempts that succeeded. A report that is sent again gets the same answer
+    again.
     """
     reports, size = await read_sized_body(request, bodies.REPORTS)
     answered = gather_answers(await engine(request).report(spread_reports(reports), size=size))

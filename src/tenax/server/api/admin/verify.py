@@ -34,8 +34,8 @@ async def verify(
 ) -> Response:
     """Checks the history of executions.
 
-    One page of executions is compared with all laws. To check the next page, give `next` of this answer as `after`. `next` is
-    null after the last page.
+    One page of executions is compared with all laws. To check the next page, give `next` of this answer as `after`,
+    until it is null.
     """
     moment = None if since is None else moment_of(since, datetime.now(UTC))
     return answer_view(await engine(request).verify(after=after, since=moment, only=execution))
