@@ -1,2 +1,1 @@
-"""Keeps the budgets of trees of executions: what is spent, what is reserved, and the usage that running attempts have
-reported."""
+"""Keeps the budgets of trees of executions: what is spent, what is reserved, and what running attempts have used."""
