@@ -32,7 +32,7 @@ class Attempt(OpenPart):
     delay_seconds: float | None = None
     available_at: str | None = None
     usage: dict[str, Any] | None = None
-    """`{cost_usd, tokens}`, if it has told what it used."""
+    """`{cost_usd, tokens}`, if it has reported its usage."""
     vary: dict[str, Any] | None = None
     """`{entry, override}` if an entry of `vary` applied."""
     child: int | None = None
@@ -123,7 +123,7 @@ class TreeBudget(BudgetLimits):
     spent_usd: float
     spent_tokens: int
     reserved_usd: float
-    """What is reserved for attempts in flight, or what they have told if that is more."""
+    """The amount reserved for attempts in flight, or the usage that they have reported if that is more."""
     reserved_tokens: int
     left_usd: float | None
     left_tokens: int | None

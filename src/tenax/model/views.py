@@ -193,7 +193,7 @@ class RetryAnswer(View):
 
 
 class ActionAnswer(View):
-    """Answers an operator's action: what it was done to, and the executions that it opened again."""
+    """Answers an operator's action with the steps and items that it acted on, and the executions that it opened again."""
 
     id: int
     action: str

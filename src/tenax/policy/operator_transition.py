@@ -145,7 +145,7 @@ def _go_on(
 def _reset(
     made: OperatorTransition, action: PlannedAction, instruction: Instruction, item: DueItem, now: datetime
 ) -> None:
-    """Counts nothing any more. A retry stays due when it was; an item that is held is released."""
+    """Resets the counts of the item. A retry stays due at its time; an item that is held is released."""
     at = now if item.state == "held" else max(item.available_at, now)
     ledger = reset_ledger(read_ledger(item.ledger, 0.0), reopens=False)
     _go_on(made, action, instruction, item, at=at, ledger=ledger, reset=True)
@@ -160,7 +160,7 @@ def _reschedule(
     now: datetime,
     roll: float,
 ) -> None:
-    """Computes the due time anew by another policy, from the place on its curve that the item has reached."""
+    """Computes the due time again by another policy. The item keeps its place on the curve."""
     assert instruction.policy is not None
     ledger = read_ledger(item.ledger, 0.0)
     parts = plan_delay(

@@ -13,7 +13,6 @@ from tenax.engine.operate import dead_letters as operate
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.filters.letters import LetterFilter
 
-DAY = 86_400
 OTHER = """
 name: other
 workflow: [{step: load, type: python, task: "t:t", retry: false}]
@@ -176,10 +175,11 @@ async def test_a_letter_that_is_under_way_cannot_be_discarded(hand):
         await discard(hand, await number(hand))
 
 
+@pytest.mark.settings(max_hold=600.0)
 async def test_a_discarded_quarantined_item_that_is_held_too_long_stays_discarded(hand):
     id_ = await quarantined(hand)
     await discard(hand, await number(hand))
-    await hand.wait(DAY)
+    await hand.wait(600)
     assert await hand.status(id_) == "failed"
     found = await letter(hand)
     assert (found["status"], found["rule"], found["note"], found["failed_times"]) == (

@@ -23,7 +23,7 @@ _log = structlog.get_logger("tenax.bulk")
 
 @dataclass(slots=True)
 class RedriveTurn:
-    """The items of one turn that were not redriven, each with the reason."""
+    """Holds the items of one turn that were not redriven, each with the reason."""
 
     skipped: dict[int, str] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
@@ -66,7 +66,8 @@ async def _redrive_group(
     numbers: dict[int, int],
     turn: RedriveTurn,
 ) -> None:
-    """Redrives a group. If that is refused, its letters are redriven one by one, so that the others are not kept back."""
+    """Redrives a group. If that is refused, its letters are redriven one by one, so that one letter does not keep the others
+    back."""
     places = tuple(numbers[one.letter.id] for one in group)
     try:
         await start_again(

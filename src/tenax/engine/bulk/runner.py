@@ -1,6 +1,6 @@
 """Works on the running bulk jobs, on the leading server only.
 
-A server that has lost the lead may still be at it for a moment. That is harmless: the mark of an item and its action are
+A server that has lost the lead may still work on them for a moment. That is harmless: the mark of an item and its action are
 one transaction, so each item is acted on once.
 """
 
@@ -32,7 +32,7 @@ PREVIEW_KEPT = 86_400.0
 MAX_PREVIEWS = 20
 """Previews of one actor that are kept. A preview may have 200,000 rows."""
 FAILURES = ("action_error", "queue_expired", "step_retry_exhausted", "step_failed_terminal", "item_failed")
-"""The events that say of a canary's execution that it has failed again."""
+"""The events that show that an execution of a canary has failed again."""
 _log = structlog.get_logger("tenax.bulk")
 
 
@@ -167,7 +167,7 @@ class BulkRunner:
         return AT_ONCE
 
     async def _stop(self, job: RunningJob, note: str, verdict: str | None = None) -> None:
-        """Stops a job for a reason of the server. `verdict` is what the canary came to."""
+        """Stops a job for a reason of the server. `verdict` is the result of the canary."""
         async with self._context.transaction() as tx:
             row = await bulk_jobs.lock_job(tx, job.id)
             if row is not None and row["state"] == "running":

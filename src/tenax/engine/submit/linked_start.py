@@ -1,5 +1,5 @@
-"""Starts an action of a pack or a stored workflow by its name, on its own or as a retry of an execution that has ended: the body of Attune's
-`POST /api/v1/executions`."""
+"""Starts an action of a pack or a stored workflow by its name, on its own or as a retry of an execution that has ended. This
+serves `POST /api/v1/executions` in the form of Attune."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LinkedExecution:
 
 
 async def linked_start(context: EngineContext, wanted: WantedExecution) -> Start:
-    """Prepares an execution. One that repeats another has the inputs of that one if none are given."""
+    """Prepares an execution. If it repeats another one and no inputs are given, it has the inputs of that one."""
     plan, plan_id = await _plan_of(context, wanted.workflow)
     if wanted.retry_of is None:
         return Start(plan, plan_id, await context.reading.check(plan.workflow, dict(wanted.input or {})))

@@ -31,8 +31,8 @@ CHILDREN_FOLLOWED = 8
 async def diagnose(
     context: EngineContext, execution_id: int, *, step: str | None = None, item: int | None = None
 ) -> Diagnosis:
-    """Diagnoses an execution, one of its steps, or an item of a fan-out. If it waits for a child, the sentence goes on
-    with the diagnosis of the child."""
+    """Diagnoses an execution, one of its steps, or an item of a fan-out. If it waits for a child, the sentence continues with
+    the diagnosis of the child."""
     found = await _diagnose(context, execution_id, step, item)
     sentences, last = [found.sentence], found
     while last.doors and last.doors[0].child is not None and len(sentences) <= CHILDREN_FOLLOWED:

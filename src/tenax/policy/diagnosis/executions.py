@@ -32,8 +32,8 @@ class Pause(NamedTuple):
 def diagnose_execution(
     execution: Execution, decisions: Mapping[str, Decision], pause: Pause | None = None
 ) -> Diagnosis:
-    """Diagnoses an execution. `decisions` has the last decision on each step that has failed, and `pause` who paused
-    the execution, and why."""
+    """Diagnoses an execution. `decisions` has the last decision on each failed step. `pause` says who paused the execution, and
+    why."""
     about = f"execution {execution.id}"
     evidence = list(_evidence(execution))
     match execution.status:
@@ -72,7 +72,7 @@ def _behind(
     decisions: Mapping[str, Decision],
     pause: Pause | None,
 ) -> Diagnosis:
-    """Diagnoses a step that has not begun by what the steps before it wait for."""
+    """Diagnoses a step that has not begun. The cause is what the steps before it wait for."""
     needs = [need for need in execution.steps[name].needs if execution.steps[need].status not in OVER]
     if not needs:
         return Diagnosis(about="", sentence=f"Step {name} has not begun.", doors=list(doors))
@@ -156,7 +156,7 @@ def _at_door(
 
 
 def _going_on(execution: Execution, name: str, step: Step) -> str:
-    """Says what a step does that nothing keeps from running."""
+    """Describes what a step does if nothing keeps it from running."""
     last = step.attempts[-1] if step.attempts else None
     if step.items is not None:
         items = step.items

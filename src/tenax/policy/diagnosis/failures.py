@@ -36,7 +36,7 @@ def why_failed(
 
 
 def _again(execution: Execution, step: str) -> list[Remedy]:
-    """Returns how to start the step again. A failure that its execution has outlived cannot be started again."""
+    """Returns how to start the step again. A failed step cannot start again if its execution has gone on without it."""
     if execution.status != "failed":
         return []
     if execution.compensation is not None:
@@ -49,7 +49,7 @@ def _again(execution: Execution, step: str) -> list[Remedy]:
 
 
 def _verdict_words(failure: Mapping[str, Any], decision: Mapping[str, Any]) -> str:
-    """Returns the reason of the decision as a sentence. The failure was named before, so `It` stands for it."""
+    """Returns the reason of the decision as a sentence. The sentence before names the failure, so here it is `It`."""
     reason = str(decision.get("reason") or decision.get("rule"))
     kind = f"{failure.get('class')} ({failure.get('reason')})"
     if reason.startswith(f"{kind}: "):

@@ -52,7 +52,7 @@ def diagnose_worker(worker: WorkerInFull, kinds: Sequence[ReadyKind], now: str, 
 def _behind(
     doors: Sequence[Door], about: str, state: str, opening: str, now: str, evidence: Sequence[str]
 ) -> Diagnosis:
-    """Returns the diagnosis of what stands behind closed doors. The first one explains it."""
+    """Returns the diagnosis of a worker or a queue behind closed doors. The first door explains it."""
     first = doors[0]
     return Diagnosis(
         about=about,

@@ -1,4 +1,4 @@
-"""Words for points in time, seen from now."""
+"""Describes points in time, as seen from now."""
 
 from __future__ import annotations
 

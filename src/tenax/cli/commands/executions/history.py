@@ -1,4 +1,4 @@
-"""Prints the events of an execution, and explains why an execution, a worker or a queue stands as it stands."""
+"""Prints the events of an execution, and explains why an execution, a worker or a queue is in its state."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def explain(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Explain why an execution, a step, an item, a worker or a queue stands as it stands.
+    """Explain why an execution, a step, an item, a worker or a queue is in its state.
 
     The first sentence names the cause. Then come what happens next, what you can do, the evidence, and the decisions on the
     attempts. The last decision on each step or item, and the one on --attempt, have all rules that were looked at. Earlier

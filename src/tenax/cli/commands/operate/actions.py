@@ -75,8 +75,8 @@ def reset(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Count nothing of the attempts so far any more, and let give_up_after start anew. What failed runs again. Attempt
-    numbers and cost go on.
+    """Reset the count of attempts, and start the time of give_up_after anew. What failed runs again. Attempt numbers and cost
+    go on.
     """
     _act(ActionRequest("reset", step, item, reason), execution_id, json=json, where=where)
 
@@ -147,7 +147,7 @@ def reschedule(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Give waiting retries another policy, and compute anew when they are due."""
+    """Give waiting retries another policy, and compute their due times again."""
     changes = None if policy is None else parse_policy(policy)
     asked = ActionRequest("reschedule", step, item, reason, policy=changes)
     _act(asked, execution_id, json=json, where=where)

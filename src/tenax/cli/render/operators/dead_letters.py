@@ -24,8 +24,8 @@ _INPUT = 2000
 
 
 class FittedTable:
-    """Renders a table or, on a terminal that is too narrow for it, some lines for each row. Nothing that people copy is
-    ever cut."""
+    """Renders a table or, on a terminal that is too narrow for it, some lines for each row. Texts that people copy are never
+    cut."""
 
     def __init__(self, table: Table, rows: Sequence[Sequence[Text]]) -> None:
         self._table = table
