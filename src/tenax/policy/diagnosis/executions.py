@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from tenax.model.diagnosis import Diagnosis, Door, DoorName, Remedy
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Execution, Step
-from tenax.policy.diagnosis.failures import short_failure, why_failed
-from tenax.policy.diagnosis.moments import for_time, in_time, seconds_until
+from tenax.policy.diagnosis.failures import short_failure, why_ended, why_failed
 from tenax.policy.diagnosis.steps import OVER, closed_doors
+from tenax.policy.diagnosis.words import for_time, in_time, seconds_until
 
 _RANK: Sequence[DoorName] = (
     "hold", "worker", "limit", "approval", "signal", "child", "callback", "due", "sleep", "slot", "needs",
@@ -192,19 +192,25 @@ def _ended(execution: Execution, decisions: Mapping[str, Decision], evidence: li
         )
     name = failure.get("step")
     if name is None or name not in execution.steps:
+        ended = why_ended(execution, failure)
         return Diagnosis(
             about=about,
-            sentence=f"Execution {execution.id} failed: {short_failure(failure)}.",
-            remedies=[Remedy(words="run it again", command=["retry", str(execution.id)])],
+            sentence=f"Execution {execution.id} failed{ended.cause}.",
+            remedies=ended.remedies,
             evidence=evidence,
         )
-    failed = why_failed(execution, name, failure, decisions.get(name))
+    failed = why_failed(execution, name, failure, decisions.get(name), attempt=_begun(execution.steps[name]))
     return Diagnosis(
         about=about,
-        sentence=f"Execution {execution.id} failed because step {name} failed: {failed.cause}.",
+        sentence=f"Execution {execution.id} failed because step {name} failed{failed.cause}.",
         remedies=failed.remedies,
         evidence=evidence,
     )
+
+
+def _begun(step: Step) -> int:
+    """Returns the number of the last attempt, or another one than 0 if items of a fan-out have begun."""
+    return step.attempt or sum((step.items or {}).values())
 
 
 def _step_over(execution: Execution, name: str, step: Step, decision: Decision | None) -> Diagnosis:
@@ -225,13 +231,13 @@ def _step_over(execution: Execution, name: str, step: Step, decision: Decision |
             sentence = f"Step {name} was cancelled with its execution before it was done."
             return Diagnosis(about="", sentence=sentence, evidence=evidence)
         case _:
-            failed = why_failed(execution, name, step.failure or {}, decision)
+            failed = why_failed(execution, name, step.failure or {}, decision, attempt=_begun(step))
             stand_in = (
                 f" Its `on_failure` is {step.on_failure}, so the execution goes on."
                 if step.on_failure
                 else ""
             )
-            sentence = f"Step {name} failed: {failed.cause}.{stand_in}"
+            sentence = f"Step {name} failed{failed.cause}.{stand_in}"
             return Diagnosis(about="", sentence=sentence, remedies=failed.remedies, evidence=evidence)
 
 

@@ -9,8 +9,8 @@ from tenax.model.diagnosis import Diagnosis, Door, Remedy
 from tenax.model.execution_views import Execution
 from tenax.model.views import ItemInfo
 from tenax.policy.diagnosis.failures import why_failed
-from tenax.policy.diagnosis.moments import in_time
-from tenax.policy.diagnosis.steps import awaited_door, unserved_door
+from tenax.policy.diagnosis.steps import awaited_door, ready_doors
+from tenax.policy.diagnosis.words import in_time
 
 
 def diagnose_item(
@@ -26,9 +26,9 @@ def diagnose_item(
         sentence = f"Item {name} was cancelled: its step or its execution ended before it was done."
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
     if item.status == "failed":
-        failed = why_failed(execution, step, item.failure or {}, decision)
+        failed = why_failed(execution, step, item.failure or {}, decision, attempt=item.attempt)
         remedies = [_of_item(remedy, item) for remedy in failed.remedies]
-        sentence = f"Item {name} failed: {failed.cause}."
+        sentence = f"Item {name} failed{failed.cause}."
         return Diagnosis(about=about, sentence=sentence, remedies=remedies, evidence=evidence)
     doors = list(_doors(execution, step, item))
     if not doors:
@@ -86,13 +86,7 @@ def _doors(execution: Execution, step: str, item: ItemInfo) -> Iterator[Door]:
             reason=f"{name} waits for one of the slots of its step (`parallelism`)",
         )
     elif item.status == "queued":
-        found = execution.steps[step]
-        if found.unserved is not None:
-            yield unserved_door(execution, subject, found.unserved)
-        if found.limited is not None:
-            yield Door(
-                door="limit", subject=subject, reason=f"its step is at a limit: {found.limited.reason}"
-            )
+        yield from ready_doors(execution, execution.steps[step], subject)
 
 
 def _plain(item: ItemInfo) -> dict[str, Any]:

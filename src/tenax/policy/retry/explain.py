@@ -167,6 +167,11 @@ def _shown(name: str, value: Any) -> str:
             return format_duration(value)
         case list():
             return f"[{', '.join(str(item) for item in value)}]"
+        case dict():
+            return _cut(f"{{{', '.join(f'{key}: {_shown(key, of)}' for key, of in value.items())}}}")
         case _:
-            text = str(value)
-            return text if len(text) <= 200 else f"{text[:200]}..."
+            return _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
-from support.hand import Hand, hand_on
+from support.hand import Hand
 from support.letters import exhausted, failed, letters, quarantined, tolerated
 
 from tenax.cli.render.operators.dead_letters import group_table, letter_table
-
-Play = Callable[[Callable[[Hand], Awaitable[Any]]], Any]
-
-
-@pytest.fixture
-def play(database_url: str, tmp_path: Path) -> Play:
-    """What happens before a command: an engine with a clock that stands still."""
-
-    def run(scene: Callable[[Hand], Awaitable[Any]]) -> Any:
-        async def played() -> Any:
-            async with hand_on(database_url, tmp_path) as hand:
-                return await scene(hand)
-
-        return asyncio.run(played())
-
-    return run
 
 
 @pytest.fixture(params=["on the database", "over HTTP"])
