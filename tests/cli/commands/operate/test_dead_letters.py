@@ -168,17 +168,31 @@ GROUP = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [40, 80, 200, 1000])
-def test_numbers_are_never_cut(width):
+@pytest.mark.parametrize("width", [40, 80, 120, 200, 1000])
+def test_each_letter_is_a_line_and_its_numbers_are_never_cut(width):
     console = Console(width=width, record=True, file=StringIO())
+    console.print(letter_table([LETTER, LETTER]))
+    title, first, second, *_ = console.export_text().splitlines()
+    assert (title.split()[0], first) == ("letter", second)
+    assert first.split()[:2] == ["123456789012", "987654321098"]
+    assert "open" in first
+    assert len(first) <= width
+    console.print(group_table([GROUP]))
+    title, first, *_ = console.export_text().splitlines()
+    assert first.split()[:2] == ["0123456789abcdef", "12,345"]
+    assert len(first) <= width
+
+
+def test_a_wide_terminal_shows_all_of_a_letter():
+    console = Console(width=300, record=True, file=StringIO())
     console.print(letter_table([LETTER]), group_table([GROUP]))
     shown = console.export_text()
     for whole in (
-        "123456789012",
-        "987654321098",
-        "0123456789abcdef",
-        "2026-01-31 12:00:00",
-        "12,345",
+        "a-workflow-with-a-long-name",
         "load[7]",
+        "2026-01-31 12:00:00",
+        "0123456789abcdef",
+        "http_503",
     ):
         assert whole in shown
+    assert "left out" not in shown
