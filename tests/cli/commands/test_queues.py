@@ -165,6 +165,9 @@ def test_a_workflow_is_paused_and_resumed(tenax):
     assert re.search(
         r"work is paused by \S+: wrong prices; let it go on: tenax workflows resume work", listed.out
     )
+    assert tenax("submit", "work").out.splitlines()[2:] == [
+        "  it begins paused, because its workflow is paused; let that go on: tenax workflows resume work"
+    ]
     number = tenax("submit", "work", "--json").json["id"]
     assert tenax("show", str(number), "--json").json["status"] == "paused"
     assert "wrong prices" in tenax("explain", str(number)).out

@@ -75,7 +75,13 @@ async def _plan_of(context: EngineContext, name: str) -> tuple[Plan, int]:
     if await is_installed_action(context, name):
         entry = await plan_of_action(context, name)
         return entry.plan, entry.plan_id
-    [found] = await plans_of(context, [Submission(workflow=name)])
+    try:
+        [found] = await plans_of(context, [Submission(workflow=name)])
+    except NotFound as error:
+        raise NotFound(
+            f"{error.message}, and no action of an installed pack",
+            remedy="`tenax workflows` and `tenax action list` list what there is",
+        ) from error
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
-from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.backend.protocol import run_async, start_warning
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import parse_inputs, parse_policy, parse_result
 from tenax.cli.output import print_json, say
@@ -46,7 +46,7 @@ def retry(
         return
     if step is not None or item is not None:
         raise UsageError("--new runs all of the execution", remedy="leave --step and --item out, or --new")
-    answer, nobody = run_async(_run_anew(where, execution_id, parse_inputs(inputs), reason))
+    answer, warning = run_async(_run_anew(where, execution_id, parse_inputs(inputs), reason))
     if json:
         print_json(answer)
         return
@@ -55,7 +55,7 @@ def retry(
         f"execution {number} is submitted: a retry of {execution_id}",
         f"follow it: {where.command('show', number, '--follow')}",
     ]
-    say("\n  ".join([*lines, *([nobody] if nobody else ())]))
+    say("\n  ".join([*lines, *([warning] if warning else ())]))
 
 
 async def _run_anew(
@@ -63,7 +63,7 @@ async def _run_anew(
 ) -> tuple[dict[str, Any], str | None]:
     async with open_backend(where.settings()) as backend:
         answer = await backend.run_anew(execution_id, inputs=inputs or None, reason=reason)
-        return answer, await no_worker_warning(backend, answer["id"], where)
+        return answer, await start_warning(backend, answer["id"], where)
 
 
 def reset(
