@@ -12,7 +12,7 @@ from tenax.cli.output import one_line
 from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Event
-from tenax.policy.retry.attempt_words import uncounted_progress
+from tenax.policy.retry.attempt_words import limit_words, uncounted_progress
 
 _WHY_NOT = {
     "attempts_exhausted": "attempts used up",
@@ -302,13 +302,19 @@ def why_held(rule: str | None) -> str:
 
 
 def attempt_of(number: int | None, limit: int | None, counted: int) -> str:
-    """Returns the attempt, such as `2 of 3`.
+    """Returns the attempt, such as `2 of 3`, or `4 of 3 + 1 granted` if operators granted attempts.
 
     If earlier attempts did not count (snoozed, handed back or exempted), returns the number and the count.
     """
     if limit is None:
         return f"{number}"
-    return f"{number} of {limit}" if number == counted else f"{number} (counted: {counted} of {limit})"
+    allowed = limit_words(limit, max(counted - limit, 0))
+    return f"{number} of {allowed}" if number == counted else f"{number} (counted: {counted} of {allowed})"
+
+
+def attempt_of_item(number: int, limit: int | None) -> str:
+    """Returns the attempt of an item of a fan-out, whose counted attempts are not known."""
+    return f"{number}" if limit is None else f"{number} of {limit}"
 
 
 def duration(seconds: float) -> str:

@@ -113,3 +113,24 @@ def test_a_retry_of_a_paused_execution_says_that_it_is_paused(tenax, play):
         "  it is paused, and starts nothing before it is resumed: tenax resume 1",
     ]
     assert json.loads(tenax("show", 1, "--json").out)["paused_by"]["action"] == "pause"
+
+
+def test_a_granted_attempt_is_shown_as_granted(tenax, play):
+    """`attempt 4 of 3` would look like a mistake."""
+    tenax("submit", "one.yaml")
+
+    async def fail_for_good(hand: Hand) -> None:
+        await hand.fail(await hand.lease_one(), status_code=404)
+
+    async def succeed(hand: Hand) -> None:
+        await hand.succeed(await hand.lease_one())
+
+    play(fail_for_good)
+    for _ in range(2):
+        tenax("retry", 1)
+        play(fail_for_good)
+    tenax("retry", 1)
+    play(succeed)
+    assert re.search(r"^only +completed +4 of 3 \+ 1 granted$", tenax("show", 1).out, re.MULTILINE)
+    assert "attempt 4 of 3 + 1 granted started on" in tenax("events", 1).out
+    assert "attempt 3 of 3 started on" in tenax("events", 1).out
