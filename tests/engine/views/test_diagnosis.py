@@ -293,6 +293,24 @@ async def test_a_spent_budget_is_not_mended_by_a_retry(hand):
     assert "raise `budget` in the workflow file" in found.remedies[0].words
 
 
+async def test_an_item_that_the_budget_holds_back(hand):
+    """It is held before its first attempt, so that the decision is on none."""
+    policy = {**RETRY, "attempt_cost": 0.6}
+    id_ = await hand.submit(fan([1, 2], parallelism=2, retry=policy, top={"budget": {"cost_usd": 1}}))
+    await hand.lease()
+    await hand.settle_down()
+    found = await hand.engine.diagnose(id_)
+    assert "is held until the budget can pay another attempt" in found.sentence
+    assert commands(found) == [f"show {id_}"], "a retry by hand asks the budget again"
+    held = (await hand.get(id_))["steps"]["each"]["held"]["item"]
+    item = await hand.engine.diagnose(id_, step="each", item=held)
+    assert commands(item) == [f"show {id_}"]
+    [told] = await hand.engine.explain(id_, step="each", item=held)
+    assert told.attempt is None
+    assert told.text.startswith(f"Step each[{held}], before attempt 1: hold. It waits: an attempt is due")
+    assert "Attempts: 0 of 3 attempts used." in told.text
+
+
 async def test_a_step_that_cannot_run(hand):
     id_, first = await hand.start(DONE_IN_ORDER)
     await hand.fail(first, status_code=404)

@@ -96,5 +96,4 @@ def _text(decided: Event, decision: dict[str, Any], failure: dict[str, Any] | No
     name = work_name(decided.step, decided.item, compensation=decided.type.startswith("compensation_"))
     if "checks" not in decision:
         return f"{name}: attempt {decided.attempt} succeeded at once; there was nothing to decide."
-    assert decided.attempt is not None, "a decision is on an attempt"
     return explain_decision(decision, failure, step=name, attempt=decided.attempt)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tenax.model.diagnosis import Door, DoorName, Remedy
-from tenax.model.execution_views import Execution, Step
+from tenax.model.execution_views import Execution, HeldWork, Step
 from tenax.model.views import Unserved
 from tenax.policy.diagnosis.failures import short_failure
 from tenax.policy.diagnosis.words import for_time, in_time, number_of
@@ -57,7 +57,6 @@ def _hold(execution: Execution, step: Step, subject: str) -> Iterator[Door]:
     held = step.held
     if held is None:
         return
-    release = Remedy(words="run it now", command=["retry", str(execution.id)])
     what = f"item {held.item} is" if held.item is not None else "it is"
     if held.rule == "poison" or (held.rule is None and held.lost_by):
         workers = ", ".join(held.lost_by)
@@ -65,7 +64,19 @@ def _hold(execution: Execution, step: Step, subject: str) -> Iterator[Door]:
     else:
         reason = f"{what} held: {held.reason or held.rule}"
     more = f"; {held.items - 1} more of its items are held" if held.items > 1 else ""
-    yield Door(door="hold", subject=subject, reason=f"{reason}{more}", opens_at=None, remedies=[release])
+    yield Door(
+        door="hold", subject=subject, reason=f"{reason}{more}", remedies=[how_to_release(execution, held)]
+    )
+
+
+def how_to_release(execution: Execution, held: HeldWork | None, *which: str) -> Remedy:
+    """Returns how held work goes on. `which` are the flags that name it. Nobody can release what a budget cannot pay."""
+    if held is not None and held.rule == "budget":
+        words = (
+            "it goes on when attempts in flight give back what is reserved of the budget; see what they do"
+        )
+        return Remedy(words=words, command=["show", str(execution.id)])
+    return Remedy(words="run it now", command=["retry", str(execution.id), *which])
 
 
 def _unserved(execution: Execution, subject: str, unserved: Unserved) -> Door:
