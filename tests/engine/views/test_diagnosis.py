@@ -367,7 +367,7 @@ async def test_a_worker_that_is_able_to_run_none_of_it(hand):
 async def test_a_worker_that_is_paused_full_unhealthy_or_silent(hand):
     await hand.register("w1", slots=1)
     await hand.engine.pause_worker("w1", actor="ann", reason="night")
-    assert await of_worker(hand) == "Worker w1 gets no work: it is paused for 0s by ann: night."
+    assert await of_worker(hand) == "Worker w1 gets no work: it has been paused for 0s by ann: night."
     await hand.engine.resume_worker("w1", actor="ann")
     id_, _ = await hand.start()
     assert await of_worker(hand) == (

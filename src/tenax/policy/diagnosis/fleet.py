@@ -74,7 +74,7 @@ def _state(worker: Worker, now: str) -> Iterator[Door]:
         age = format_duration(round(worker.heartbeat_age, 1))
         reason, remedies = f"it is gone; its last heartbeat came {age} ago", [Remedy(words="start it again")]
     else:
-        reason = f"it is {worker.state}{since}{by}{why}"
+        reason = f"it has been {worker.state}{since}{by}{why}"
         remedies = [Remedy(words="give it work again", command=["workers", "resume", worker.name])]
     yield Door(door="state", subject=f"worker {worker.name}", reason=reason, remedies=remedies)
 
