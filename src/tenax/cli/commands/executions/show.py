@@ -112,7 +112,7 @@ def _paused_by(execution: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the last pause if the execution is paused, else None."""
     if execution["status"] != "paused":
         return None
-    acts = reversed(execution["operator_actions"])
+    acts = reversed(execution.get("operator_actions", ()))  # an older server does not tell
     return next((one for one in acts if one["action"] == "pause"), None)
 
 
