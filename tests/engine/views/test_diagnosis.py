@@ -114,7 +114,9 @@ async def test_it_is_at_a_concurrency_limit(hand):
     await hand.register("w1")
     ids = await submit_many(hand, 2, one_step(concurrency=1))
     await lease_all(hand)
-    assert "1 of 1 of `only` run (concurrency)" in await sentence(hand, ids[1])
+    found = await hand.engine.diagnose(ids[1])
+    assert "1 of 1 of `only` run (concurrency)" in found.sentence
+    assert commands(found) == [f"show {ids[0]}"]
 
 
 async def test_its_queue_is_at_its_limit(hand):
@@ -331,6 +333,21 @@ async def test_cancelled_completed_and_undone(hand):
     assert await sentence(hand, id_, step="only") == "Step only completed at attempt 1."
     id_ = await failed_at_d(hand, CHAIN)
     assert "and is being undone: the compensation of step" in await sentence(hand, id_)
+
+
+async def test_a_compensation_that_waits_for_a_retry(hand):
+    id_ = await failed_at_d(hand)
+    await hand.fail(await hand.lease_one(), message="no such charge")
+    found = await hand.engine.diagnose(id_)
+    assert found.sentence.endswith(
+        "is being undone: the compensation of step c is retrying: attempt 1 has failed "
+        "(transient (unclassified): no such charge), and the next one is due in 5s."
+    )
+    assert found.next == "It goes on in 5s."
+    assert commands(found) == [f"retry {id_}", f"cancel {id_}"]
+    assert (await sentence(hand, id_, step="c")).startswith(
+        "Step c completed at attempt 1. Its compensation is retrying: attempt 1 has failed"
+    )
 
 
 async def test_what_does_not_exist_is_said(hand):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.cli.flags import TargetFlags
-from tenax.cli.output import one_line
+from tenax.cli.output import one_line, to_the_second
 from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Event
@@ -240,10 +240,10 @@ def instead(on_failure: str | None) -> str:
 
 def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> str:
     """Describes what an attempt waits for while no worker runs it."""
-    by = f", until {waiting['deadline_at']}" if waiting.get("deadline_at") else ""
+    by = f", until {to_the_second(waiting['deadline_at'])}" if waiting.get("deadline_at") else ""
     match waiting["for"]:
         case "sleep":
-            return f"sleeping until {waiting.get('until')}"
+            return f"sleeping until {to_the_second(str(waiting.get('until')))}"
         case "signal":
             return f"waiting for signal {waiting.get('signal')}{by}"
         case "approval":

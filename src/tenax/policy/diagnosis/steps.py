@@ -7,7 +7,7 @@ from typing import Any
 
 from tenax.model.diagnosis import Door, DoorName, Remedy
 from tenax.model.execution_views import Execution, HeldWork, Step
-from tenax.model.views import Unserved
+from tenax.model.views import Limited, Unserved
 from tenax.policy.diagnosis.failures import short_failure
 from tenax.policy.diagnosis.words import for_time, in_time, number_of
 
@@ -49,8 +49,15 @@ def ready_doors(execution: Execution, step: Step, subject: str) -> Iterator[Door
             door="limit",
             subject=subject,
             reason=f"it has been at a limit {for_time(limited.since, execution.now)}: {limited.reason}",
-            remedies=[Remedy(words="see the limits and what runs", command=["queues"])],
+            remedies=[_see_limit(limited)],
         )
+
+
+def _see_limit(limited: Limited) -> Remedy:
+    """Returns how to see what runs under a limit: the queue's, or the `concurrency` of a step or an action."""
+    if limited.queue is None and limited.held_by:
+        return Remedy(words="see what runs under it", command=["show", str(limited.held_by[0])])
+    return Remedy(words="see the limits and what runs", command=["queues"])
 
 
 def _hold(execution: Execution, step: Step, subject: str) -> Iterator[Door]:
