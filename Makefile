@@ -105,7 +105,7 @@ fuzz: $(DEV_STAMP) ## sends what nobody should send, EXAMPLES of each kind
 differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by random scenarios
 	@PYTHONPATH=tests $(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)
 
-vendor: $(DEV_STAMP) ## fetches the vendored files of the API page anew, and checks them
+vendor: $(DEV_STAMP) ## fetches the vendored files of the API page and the dashboard anew, and checks them
 	@$(BIN)/python tools/vendor.py
 
 lock: $(DEV_STAMP) ## compiles the requirements files anew

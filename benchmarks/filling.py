@@ -32,7 +32,7 @@ select c.relname as "table", a.attname as "column", a.atttypid = 'timestamptz'::
 async def multiply(connection: Any, execution_id: int, copies: int, *, apart: float, say: Say) -> range:
     """Copies an execution and returns the ids of the copies. Each copy is `apart` seconds older than the one before."""
     await connection.execute("set statement_timeout = 0")
-    tables = await _tables(connection)
+    tables = await tables_of_executions(connection)
     last = await connection.fetchval("select nextval('tenax.execution_id')")
     for name, columns in tables.items():
         rows = await _multiply_table(connection, name, columns, execution_id, last, copies, apart)
@@ -43,7 +43,12 @@ async def multiply(connection: Any, execution_id: int, copies: int, *, apart: fl
     return range(last + 1, last + copies + 1)
 
 
-async def _tables(connection: Any) -> dict[str, dict[str, bool]]:
+def has_ids(table: str) -> bool:
+    """Returns whether a sequence gives the rows of a table their ids."""
+    return table in _IDS
+
+
+async def tables_of_executions(connection: Any) -> dict[str, dict[str, bool]]:
     """Returns each table with rows of an execution, with its columns and those that hold times."""
     found: dict[str, dict[str, bool]] = {}
     for row in await connection.fetch(_COLUMNS):

@@ -12,8 +12,8 @@ from support.hand import Hand
 
 from tenax.engine.context import VIEWS_AT_ONCE, EngineContext
 from tenax.engine.definitions.sender_turns import sent_by
-from tenax.server.auth import Authenticator
 from tenax.store.fleet.tokens import create_token
+from tenax.web.auth import Authenticator
 
 SESSIONS = 8
 

@@ -15,10 +15,10 @@ from tenax.credentials.token_file import is_loopback
 from tenax.engine.engine import Engine
 from tenax.errors import Unauthorized
 from tenax.model.wire import PROTOCOL
-from tenax.server.auth import TOKEN_CACHE_SECONDS, Authenticator
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fleet.tokens import ROLES, create_token, revoke_token
+from tenax.web.auth import TOKEN_CACHE_SECONDS, Authenticator
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}
@@ -55,6 +55,8 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/import", {"source": "max_retries: 1\nrunner_type: shell\nentry_point: a.sh"}, OPERATORS),
     ("POST", CALLBACK, {}, EVERYONE),
     ("GET", "/v1/verify", None, READERS),
+    ("GET", "/v1/audit", None, READERS),
+    ("GET", "/v1/audit/names", None, READERS),
     ("GET", "/v1/workers", None, READERS),
     ("GET", "/v1/workers/{name}", None, READERS),
     ("POST", "/v1/workers/{name}/pause", {}, OPERATORS),

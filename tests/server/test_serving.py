@@ -24,10 +24,10 @@ from support.worker_requests import one_by_one
 
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
-from tenax.server.long_poll import LongPolls
 from tenax.server.middleware import EntryMiddleware
 from tenax.server.protocol.listen import bind, callback_base
 from tenax.settings import Settings
+from tenax.web.long_poll import LongPolls
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 PROGRAM = """

@@ -43,6 +43,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         _EXECUTIONS,
         "Show an execution with its steps, their attempts and its result.",
     ),
+    ("timeline", "executions.timeline_file:timeline", _EXECUTIONS, "Draw an execution over time as SVG."),
     ("events", "executions.history:events", _EXECUTIONS, "Print the events of an execution."),
     (
         "explain",
@@ -124,6 +125,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("stats", "metrics.stats:stats", _METRICS, "Show what retries came to, and what they cost in time."),
     ("alerts", "metrics.alerts:alerts", _METRICS, "Show the alerts. Exit code 1 if one of them fires."),
     ("monitoring", "metrics.monitoring:monitoring", _METRICS, "Print a file for Prometheus or Grafana."),
+    (
+        "audit",
+        "admin.audit:audit",
+        _ADMINISTRATION,
+        "List who did what, to what, when and why.",
+    ),
     (
         "verify",
         "admin.verify:verify",

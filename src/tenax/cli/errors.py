@@ -23,7 +23,9 @@ BUG = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-TAKE_FILES = frozenset({"run", "submit", "validate", "delays", "graph", "decide", "store", "import"})
+TAKE_FILES = frozenset(
+    {"run", "submit", "validate", "delays", "graph", "timeline", "decide", "store", "import"}
+)
 STDIN = "-"
 STDIN_FILE = "/dev/stdin"
 

@@ -8,12 +8,15 @@ import sys
 import textwrap
 from collections.abc import Container
 from functools import cache
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+STDIN = "/dev/stdin"
+"""The path that replaces the argument `-` (see `tenax.cli.errors`)."""
 _PIPE_WIDTH = 100_000
 """Columns of output that is not a terminal. Programs and pagers get lines that are not wrapped."""
 
@@ -97,6 +100,15 @@ def _wrapped(line: str, width: int) -> str:
         replace_whitespace=False,
         drop_whitespace=True,
     )
+
+
+def write_text(text: str, output: str | None) -> None:
+    """Writes a text to a file, and says so. None and `-` mean stdout."""
+    if output is None or output == STDIN:  # the user wrote `-`, which means stdout here
+        sys.stdout.write(text)
+    else:
+        Path(output).write_text(text, "utf-8")
+        say(f"wrote {output}")
 
 
 def print_json(document: Any) -> None:

@@ -1,1 +1,1 @@
-"""Draws graphs as text, Mermaid and SVG."""
+"""Draws executions, graphs and figures as SVG, and graphs as text and Mermaid."""

@@ -36,6 +36,8 @@ class DrawnStep:
     """The length of the longest path to it. A step is drawn behind all of its needs."""
     goal: bool
     status: str | None
+    steps: int = 1
+    """The number of steps that it stands for. More than 1 in a summary."""
 
 
 @dataclass(frozen=True, slots=True)

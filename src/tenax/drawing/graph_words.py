@@ -83,4 +83,6 @@ def _children_words(children: list[State] | tuple[()]) -> Iterator[str]:
 
 def printable_line(text: str) -> str:
     """Returns a text for one line. Characters that a terminal or XML cannot show are replaced."""
+    if text.isprintable():  # almost every text is
+        return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

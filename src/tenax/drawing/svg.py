@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tenax.drawing.colours import COLOURS, INK, LINE, UNKNOWN
 from tenax.drawing.graph import ON_FAILURE, Drawing, DrawnStep
-from tenax.drawing.graph_words import printable_line
+from tenax.drawing.links import Link, Target, no_link
+from tenax.drawing.markup import document, element, escaped, label, linked, rect
 
 _NAME_CHAR, _DETAIL_CHAR = 8.0, 6.8
 """The widths of a letter in pixels: 0.6 of a monospaced font's size, and a little room."""
@@ -21,6 +22,59 @@ _Point = tuple[str, int]
 
 def draw_svg(drawing: Drawing) -> str:
     """Draws SVG that needs nothing else: no scripts, fonts or styles. It is pure ASCII."""
+    placed = _place(drawing)
+    lines = [
+        _opening(drawing.title, placed.width, placed.height),
+        f'<g fill="none" stroke="{LINE}" stroke-width="1.5">',
+        *(_edge(edge) for edge in placed.edges),
+        "</g>",
+        *(_box(node, placed) for node in drawing.nodes.values()),
+        "</svg>",
+    ]
+    return "\n".join(lines).encode("ascii", "xmlcharrefreplace").decode("ascii") + "\n"
+
+
+def draw_graph(drawing: Drawing, *, link: Link = no_link) -> str:
+    """Draws SVG for a page that has the stylesheet of drawings. `link` gives the address of each step."""
+    placed = _place(drawing)
+    parts = [
+        _ARROW,
+        label(_MARGIN, _MARGIN + 16, drawing.title, class_="tx-name"),
+        *(_page_edge(edge) for edge in placed.edges),
+        *(_page_box(node, placed, link) for node in drawing.nodes.values()),
+    ]
+    words = f"Graph of {drawing.title}"
+    return document(
+        parts, width=placed.width, height=placed.height, words=words, class_="tx-graph", standalone=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    path: str
+    arrow: bool = True
+    fallback: tuple[int, int] | None = None
+    """Where its label is, if it leads to a fallback."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Holds the places of a graph's boxes and arrows."""
+
+    columns: Sequence[tuple[int, int]]
+    """The left edge and the width of each layer's boxes."""
+    heights: Mapping[_Point, int]
+    edges: Sequence[_Edge]
+    width: int
+    height: int
+
+    def box(self, node: DrawnStep) -> tuple[int, int, int]:
+        """Returns the left edge, the top and the width of a box."""
+        left, width = self.columns[node.layer]
+        return left, self.heights[node.name, node.layer] - _BOX_HEIGHT // 2, width
+
+
+def _place(drawing: Drawing) -> _Placed:
     lanes = _lanes(drawing)
     heights = _heights(drawing, lanes)
     columns, right = _columns(drawing)
@@ -29,27 +83,19 @@ def draw_svg(drawing: Drawing) -> str:
     placed = {place: round(y + shift) for place, y in heights.items()}
     width = max(right, 2 * _MARGIN + len(drawing.title) * 10)
     height = round(bottom + shift + _BOX_HEIGHT / 2 + _MARGIN)
-    lines = [
-        _opening(drawing.title, width, height),
-        f'<g fill="none" stroke="{LINE}" stroke-width="1.5">',
-        *_trunks(drawing, lanes, placed, columns),
-        *_arrows(drawing, placed, columns),
-        "</g>",
-        *(_box(node, columns[node.layer], placed[node.name, node.layer]) for node in drawing.nodes.values()),
-        "</svg>",
-    ]
-    return "\n".join(lines).encode("ascii", "xmlcharrefreplace").decode("ascii") + "\n"
+    edges = [*_trunks(drawing, lanes, placed, columns), *_arrows(drawing, placed, columns)]
+    return _Placed(columns, placed, edges, width, height)
 
 
 def _opening(title: str, width: int, height: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         ' role="img" font-family="ui-monospace, Menlo, Consolas, monospace">\n'
-        f"<title>{_xml(title)}</title>\n"
+        f"<title>{escaped(title)}</title>\n"
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         f'<path d="M0 0 L8 4 L0 8 z" fill="{LINE}"/></marker></defs>\n'
         '<rect width="100%" height="100%" fill="#ffffff"/>\n'
-        f'<text x="{_MARGIN}" y="{_MARGIN + 16}" font-size="16" font-weight="bold" fill="{INK}">{_xml(title)}</text>'
+        f'<text x="{_MARGIN}" y="{_MARGIN + 16}" font-size="16" font-weight="bold" fill="{INK}">{escaped(title)}</text>'
     )
 
 
@@ -135,7 +181,7 @@ def _columns(drawing: Drawing) -> tuple[list[tuple[int, int]], int]:
 
 def _trunks(
     drawing: Drawing, lanes: Mapping[str, int], placed: Mapping[_Point, int], columns: list[tuple[int, int]]
-) -> Iterator[str]:
+) -> Iterator[_Edge]:
     for name, last in lanes.items():
         first = drawing.nodes[name].layer
         x, y = sum(columns[first]), placed[name, first]
@@ -144,27 +190,20 @@ def _trunks(
             left, width = columns[layer]
             path.append(f"{_curve(x, y, left, placed[name, layer])} H{left + width}")
             x, y = left + width, placed[name, layer]
-        yield f'<path d="{" ".join(path)}"/>'
+        yield _Edge(" ".join(path), arrow=False)
 
 
-def _arrows(drawing: Drawing, placed: Mapping[_Point, int], columns: list[tuple[int, int]]) -> Iterator[str]:
+def _arrows(
+    drawing: Drawing, placed: Mapping[_Point, int], columns: list[tuple[int, int]]
+) -> Iterator[_Edge]:
     for node in drawing.nodes.values():
         left, y = columns[node.layer][0], placed[node.name, node.layer]
         for need in node.needs:
             origin = _origin(drawing, placed, need, node.layer)
             x = sum(columns[origin[1]])
             path = f"M{x} {placed[origin]} {_curve(x, placed[origin], left, y)}"
-            dashes = ' stroke-dasharray="5 4"' if need == node.stands_in_for else ""
-            yield f'<path d="{path}" marker-end="url(#arrow)"{dashes}/>'
-            if dashes:
-                yield _arrow_label((x + left) // 2, (placed[origin] + y) // 2)
-
-
-def _arrow_label(x: int, y: int) -> str:
-    return (
-        f'<text x="{x}" y="{y - 5}" font-size="9" text-anchor="middle" fill="{INK}" stroke="none">'
-        f"{ON_FAILURE}</text>"
-    )
+            middle = ((x + left) // 2, (placed[origin] + y) // 2 - 5)
+            yield _Edge(path, fallback=middle if need == node.stands_in_for else None)
 
 
 def _curve(x: int, y: int, to_x: int, to_y: int) -> str:
@@ -172,17 +211,27 @@ def _curve(x: int, y: int, to_x: int, to_y: int) -> str:
     return f"C{middle} {y} {middle} {to_y} {to_x} {to_y}"
 
 
-def _box(node: DrawnStep, column: tuple[int, int], y: int) -> str:
-    left, width = column
-    colours = COLOURS.get(node.status or "", UNKNOWN)
-    top = y - _BOX_HEIGHT // 2
+def _edge(edge: _Edge) -> str:
+    end = ' marker-end="url(#arrow)"' if edge.arrow else ""
+    if edge.fallback is None:
+        return f'<path d="{edge.path}"{end}/>'
+    x, y = edge.fallback
     return (
-        f"<g><title>{_xml(node.name)}</title>"
+        f'<path d="{edge.path}"{end} stroke-dasharray="5 4"/>\n'
+        f'<text x="{x}" y="{y}" font-size="9" text-anchor="middle" fill="{INK}" stroke="none">{ON_FAILURE}</text>'
+    )
+
+
+def _box(node: DrawnStep, placed: _Placed) -> str:
+    left, top, width = placed.box(node)
+    colours = COLOURS.get(node.status or "", UNKNOWN)
+    return (
+        f"<g><title>{escaped(node.name)}</title>"
         f'<rect x="{left}" y="{top}" width="{width}" height="{_BOX_HEIGHT}" rx="{20 if node.goal else 6}"'
         f' fill="{colours.fill}" stroke="{colours.stroke}" stroke-width="{3 if node.goal else 1.5}"/>'
         f'<text x="{left + 12}" y="{top + 18}" font-size="13" font-weight="bold" fill="{INK}">'
-        f"{_xml(_shown(node.name))}</text>"
-        f'<text x="{left + 12}" y="{top + 35}" font-size="11" fill="{INK}">{_xml(", ".join(node.details))}</text></g>'
+        f"{escaped(_shown(node.name))}</text>"
+        f'<text x="{left + 12}" y="{top + 35}" font-size="11" fill="{INK}">{escaped(", ".join(node.details))}</text></g>'
     )
 
 
@@ -190,5 +239,32 @@ def _shown(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 3]}..."
 
 
-def _xml(text: str) -> str:
-    return html.escape(printable_line(text))
+_ARROW = element(
+    "defs",
+    '<marker id="tx-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    '<path d="M0 0 L8 4 L0 8 z" class="tx-arrow"/></marker>',
+)
+
+
+def _page_edge(edge: _Edge) -> str:
+    fallback = " tx-edge-fallback" if edge.fallback else ""
+    end = "url(#tx-arrow)" if edge.arrow else None
+    drawn = element("path", d=edge.path, class_=f"tx-edge{fallback}", marker_end=end)
+    if edge.fallback:
+        x, y = edge.fallback
+        drawn += label(x, y, ON_FAILURE, class_="tx-edge-label", anchor="middle")
+    return drawn
+
+
+def _page_box(node: DrawnStep, placed: _Placed, link: Link) -> str:
+    left, top, width = placed.box(node)
+    details = ", ".join(node.details)
+    drawn = rect(left, top, width, _BOX_HEIGHT, class_="tx-box", rx=20 if node.goal else 6)
+    status = node.status if node.status in COLOURS else "none"
+    goal = " tx-step-goal" if node.goal else ""
+    href = link(Target(step=node.name)) if node.steps == 1 else None
+    return (
+        linked(drawn, f"{node.name}: {details}", href, class_=f"tx-step tx-step-{status}{goal}")
+        + label(left + 12, top + 18, _shown(node.name), class_="tx-name", silent=True)
+        + label(left + 12, top + 35, details, class_="tx-detail", silent=True)
+    )

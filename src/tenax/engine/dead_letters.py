@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from tenax.engine.context import EngineContext
 from tenax.engine.operate import dead_letters as operate
 from tenax.engine.views import dead_letters as views
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LettersChanged
+from tenax.model.metrics.series import LetterTrend
 
 
 class DeadLetters:
@@ -26,6 +28,19 @@ class DeadLetters:
     async def groups(self, wanted: LetterFilter, *, limit: int = 20) -> Sequence[LetterGroup]:
         """Groups dead letters by their fingerprint, the largest group first."""
         return await views.group_letters(self._context, wanted, limit=limit)
+
+    async def trends(
+        self,
+        fingerprints: Sequence[str],
+        *,
+        since: datetime,
+        spans: int = 24,
+        statuses: Sequence[str] = ("open",),
+    ) -> Sequence[LetterTrend]:
+        """Counts the letters of each fingerprint by the time of their last failure, in so many spans until now."""
+        return await views.letter_trends(
+            self._context, fingerprints, statuses=statuses, since=since, spans=spans
+        )
 
     async def get(self, letter_id: int) -> DeadLetterInFull:
         return await views.get_letter(self._context, letter_id)

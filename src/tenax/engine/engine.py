@@ -27,7 +27,7 @@ from tenax.engine.submit.action_execution import action_start
 from tenax.engine.submit.linked_start import LinkedExecution, WantedExecution, linked_start
 from tenax.engine.views import executions as views
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.fleet.health import WorkerState
+from tenax.model.fleet.health import SERVER_ACTOR, WorkerState
 from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
@@ -160,10 +160,15 @@ class Engine(EngineReads):
         return await definitions.find_faults(self.context, submissions)
 
     async def store_workflow(
-        self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
+        self,
+        source: str,
+        *,
+        filename: str | None = None,
+        files: Mapping[str, str] | None = None,
+        actor: str = SERVER_ACTOR,
     ) -> StoredWorkflow:
         """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
-        return await definitions.store_workflow(self.context, source, filename, files)
+        return await definitions.store_workflow(self.context, source, filename, files, actor)
 
     async def translate_file(
         self, source: str, *, filename: str | None = None, system: str | None = None

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
-from tenax.engine.views import diagnosis, selection
+from tenax.engine.views import audit as audit_views
+from tenax.engine.views import diagnosis, log_pages, selection
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
+from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
 from tenax.model.diagnosis import Diagnosis
+from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
+from tenax.model.metrics.pages import EventPage, ExecutionPage, ItemStrip, StateCounts
 from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
 
 
@@ -46,6 +52,21 @@ class EngineReads:
         short = short_forms(states=states, workflow=workflow, since=since, top=top, compensation=compensation)
         return await selection.list_summaries(self.context, chosen & short, before=before, limit=limit)
 
+    async def page(
+        self,
+        chosen: Filter = EVERYTHING,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+    ) -> ExecutionPage:
+        """Reads a page of the executions that a filter selects, in a bounded time and in either direction."""
+        return await selection.read_page(self.context, chosen, before=before, after=after, limit=limit)
+
+    async def count(self, chosen: Filter = EVERYTHING) -> StateCounts:
+        """Counts the executions that a filter selects by state, among the newest ones."""
+        return await selection.count_by_state(self.context, chosen)
+
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
         return await views.events(self.context, execution_id, after=after)
 
@@ -56,6 +77,11 @@ class EngineReads:
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
         """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
+
+    def changes(self, execution_id: int | None = None) -> AbstractAsyncContextManager[asyncio.Event]:
+        """Opens a context with an event that is set whenever the execution has changed, or any execution if no id is given."""
+        notifier = self.context.notifier
+        return notifier.following_all() if execution_id is None else notifier.following(execution_id)
 
     async def explain(
         self,
@@ -98,6 +124,36 @@ class EngineReads:
     ) -> Sequence[ItemInfo]:
         """Returns the items of a fan-out after this one, in the order of the list."""
         return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
+
+    async def audit(
+        self,
+        wanted: AuditFilter = audit_views.NOTHING_ASKED,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+    ) -> Sequence[AuditEntry]:
+        """Lists what people did, the newest first: the entries before one, or those next after one."""
+        return await audit_views.list_audit(self.context, wanted, before=before, after=after, limit=limit)
+
+    async def audit_names(self) -> AuditNames:
+        """Lists the actors and the actions that occur in the audit."""
+        return await audit_views.audit_names(self.context)
+
+    async def item_strip(self, execution_id: int, step: str, *, ranges: int = 200) -> ItemStrip:
+        """Counts the items of a fan-out by state, in ranges of their numbers."""
+        return await read_strip(self.context, execution_id, step, ranges=ranges)
+
+    async def event_page(
+        self, execution_id: int, *, before: int | None = None, after: int | None = None, limit: int = 100
+    ) -> EventPage:
+        """Reads events next before an event, or next after one, by their ids. Without either, the last ones."""
+        return await log_pages.read_event_page(
+            self.context, execution_id, before=before, after=after, limit=limit
+        )
+
+    async def event(self, execution_id: int, event_id: int) -> Event:
+        return await log_pages.read_event(self.context, execution_id, event_id)
 
     async def tree(self, execution_id: int) -> Tree:
         """Returns an execution with all its descendants."""

@@ -129,7 +129,7 @@ class Notifier:
 
     @contextlib.asynccontextmanager
     async def following_all(self) -> AsyncIterator[asyncio.Event]:
-        """Yields an event that is set whenever any execution has changed."""
+        """Yields an event that is set whenever any execution has changed, or a new one may have work."""
         changed = asyncio.Event()
         self._follow_all.add(changed)
         try:
@@ -183,13 +183,18 @@ class Notifier:
             listeners.messages()
         if news.due_in is not None:
             listeners.due(news.due_in)
-        for changed in self._follow_all if executions or executions is None else ():
-            changed.set()
-        if self._followers:
-            for execution_id, events in self._followers.items():
-                if executions is None or execution_id in executions:
-                    for changed in events:
-                        changed.set()
+        self._tell_followers(executions, new=news.ready or news.restricted)
+
+    def _tell_followers(self, executions: set[int] | None, *, new: bool) -> None:
+        """Wakes the callers that follow executions. Submissions announce their work (`new`) and not their ids: nobody can follow them
+        one by one yet."""
+        if new or executions or executions is None:
+            for changed in self._follow_all:
+                changed.set()
+        for execution_id, events in self._followers.items():
+            if executions is None or execution_id in executions:
+                for changed in events:
+                    changed.set()
 
 
 async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> NoReturn:

@@ -175,6 +175,29 @@ class OperatorClient(ABC):
         """Returns what retries came to, by `reason`, `step`, `class` or `worker`. Times are RFC 3339, or durations such as 2h."""
         return await self._call("GET", "/v1/stats", query={"by": by, "since": since, "until": until})
 
+    async def audit(
+        self,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        target: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+    ) -> Any:
+        """Lists who did what, to what, when and why, the newest first. A target is a kind (`queue`) or one of it (`queue:mails`)."""
+        query = {
+            "actor": actor, "action": action, "target": target, "since": since, "until": until, "before": before, "after": after,
+            "limit": limit,
+        }  # fmt: skip
+        return await self._call("GET", "/v1/audit", query=query)
+
+    async def audit_names(self) -> Any:
+        """Lists the actors and the actions that occur in the audit."""
+        return await self._call("GET", "/v1/audit/names")
+
     async def filters(self) -> Any:
         """Lists the filters that were saved by name."""
         return await self._call("GET", "/v1/filters")

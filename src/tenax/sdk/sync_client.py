@@ -87,6 +87,8 @@ class SyncClient:
     alerts = _blocking(Client.alerts)
     overview = _blocking(Client.overview)
     stats = _blocking(Client.stats)
+    audit = _blocking(Client.audit)
+    audit_names = _blocking(Client.audit_names)
     filters = _blocking(Client.filters)
     save_filter = _blocking(Client.save_filter)
     remove_filter = _blocking(Client.remove_filter)

@@ -8,6 +8,7 @@ import socket
 from typing import Literal
 
 from tenax.credentials import token_file
+from tenax.engine.context import EngineContext
 from tenax.errors import UsageError
 from tenax.settings import Settings
 from tenax.store.connect import Connection
@@ -52,6 +53,15 @@ async def set_up_access(tx: Connection, settings: Settings, address: str) -> str
         "unknown": f"this database (new, or reset) did not know the token in {file}, which is your admin token from now on",
     }.get(state, f"the token in {file} had been revoked and is replaced by a new admin token for you")
     return f"closed: tokens only; {how}"
+
+
+async def own_token(context: EngineContext, settings: Settings) -> tokens.Token | None:
+    """Returns the token of the user who starts the server, from the file of the home. Returns None if it gives no access to people."""
+    if (secret := token_file.read_token(settings.home)) is None:
+        return None
+    async with context.statements() as tx:
+        token = await tokens.find_token(tx, tokens.hash_secret(secret))
+    return None if token is None or token.revoked_at is not None or token.role == "worker" else token
 
 
 async def _token_state(tx: Connection, secret: str | None) -> TokenInFile:

@@ -8,7 +8,7 @@ import gc
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -24,7 +24,7 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server.access import is_server_open, set_up_access
+from tenax.server.access import is_server_open, own_token, set_up_access
 from tenax.server.api import (
     actions,
     attune,
@@ -41,16 +41,14 @@ from tenax.server.api import (
     workers,
     workflows,
 )
-from tenax.server.api.admin import docs, health, tokens, verify
-from tenax.server.auth import Authenticator
-from tenax.server.long_poll import LongPolls
+from tenax.server.api.admin import audit, docs, health, tokens, verify
 from tenax.server.metrics import routes as metrics
 from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.protocol.bounded import BoundedProtocol
 from tenax.server.protocol.connections import ConnectionLimits, Connections
 from tenax.server.protocol.direct_routes import DirectRoutes, Endpoint
-from tenax.server.protocol.listen import bind, callback_base, url_of
+from tenax.server.protocol.listen import bind, callback_base, local_address, url_of
 from tenax.server.schema.openapi import describe
 from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
@@ -58,6 +56,11 @@ from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.connections.database_wait import DatabaseWait
 from tenax.store.transaction import transaction
+from tenax.ui import site
+from tenax.ui.answers import answer_error
+from tenax.ui.dashboard import Dashboard
+from tenax.web.auth import Authenticator
+from tenax.web.long_poll import LongPolls
 
 _log = structlog.get_logger("tenax.server")
 
@@ -85,6 +88,7 @@ API = (
     imports,
     callbacks,
     verify,
+    audit,
     fleet,
     workers,
     tokens,
@@ -115,15 +119,19 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redirect_slashes=False,
     )
     authenticator = Authenticator(engine.context, is_open=is_server_open(settings))
-    app.state.services = Services(engine, authenticator, LongPolls(), Watchdog(settings.loop_hold))
+    long_polls = LongPolls()
+    app.state.services = Services(engine, authenticator, long_polls, Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _framework_error)
+    dashboard = None
     if modules is API:
+        dashboard = site.mount(app, engine, authenticator, long_polls)
         app.add_middleware(DirectRoutes, posts=HOT)
     app.add_middleware(
         EntryMiddleware,
+        dashboard=dashboard,
         authenticator=authenticator,
         max_body=settings.max_body,
         body_memory=settings.body_memory,
@@ -138,11 +146,13 @@ async def serve(
     *,
     ready: Callable[[str], None] | None = None,
     tell: Callable[[str], None] = _log.info,
+    show_dashboard: Callable[[str], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`.
 
-    `ready` is called with the server's URL when it listens, and `tell` with a line that says who may use the server.
+    `ready` is called with the server's URL when it listens, and `tell` with a line that says who may use the server. `show_dashboard` is
+    called after `ready` with the address of the dashboard. The address may sign in whoever opens it first, so it belongs into no log.
     """
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(
@@ -156,8 +166,9 @@ async def serve(
                 app = create_app(engine, settings)
                 _prepare_routes(app)
                 tell(access)
+                listening = await _listening(app, settings, ready, show_dashboard)
                 with app.state.services.watchdog.watching():
-                    await _serve(app, settings, listener, ready, stop or asyncio.Event())
+                    await _serve(app, settings, listener, listening, stop or asyncio.Event())
                 if engine.context.refusal is not None:
                     raise engine.context.refusal
 
@@ -165,6 +176,25 @@ async def serve(
 async def _set_up_access(database: Database, settings: Settings, address: str) -> str:
     async with transaction(database) as tx:
         return await set_up_access(tx, settings, address)
+
+
+async def _listening(
+    app: FastAPI,
+    settings: Settings,
+    ready: Callable[[str], None] | None,
+    show_dashboard: Callable[[str], None] | None,
+) -> Callable[[str], None]:
+    """Returns the function to call with the server's URL when it listens."""
+    dashboard: Dashboard = app.state.dashboard
+    token = await own_token(app.state.services.engine.context, settings) if show_dashboard else None
+
+    def listening(url: str) -> None:
+        if ready is not None:
+            ready(url)
+        if show_dashboard is not None:
+            show_dashboard(dashboard.address(local_address(url), token))
+
+    return listening
 
 
 @contextlib.asynccontextmanager
@@ -188,6 +218,7 @@ def run(
     *,
     ready: Callable[[str], None] | None = None,
     tell: Callable[[str], None] = _log.info,
+    show_dashboard: Callable[[str], None] | None = None,
 ) -> None:
     """Runs `serve` with uvloop, as the only work of the process."""
     import uvloop
@@ -200,7 +231,7 @@ def run(
             ready(url)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, ready=listening, tell=tell))
+        runner.run(serve(settings, ready=listening, tell=tell, show_dashboard=show_dashboard))
 
 
 async def _serve(
@@ -287,9 +318,16 @@ def _signal_handlers(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[No
             loop.remove_signal_handler(number)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return answer_problem(InvalidRequest("the request", error.errors()))
+    return _answer(request, InvalidRequest("the request", error.errors()))
+
+
+def _answer(request: Request, problem: TenaxError, headers: Mapping[str, str] | None = None) -> Response:
+    dashboard: Dashboard | None = getattr(request.app.state, "dashboard", None)
+    if dashboard is not None and dashboard.owns(request.scope):
+        return answer_error(dashboard, request, problem)
+    return answer_problem(problem, headers)
 
 
 async def _framework_error(request: Request, error: Exception) -> Response:
@@ -307,4 +345,4 @@ async def _framework_error(request: Request, error: Exception) -> Response:
         case _:
             problem = UsageError(str(error.detail))
     headers: Any = error.headers
-    return answer_problem(problem, headers)
+    return _answer(request, problem, headers)

@@ -6,7 +6,8 @@ import secrets
 from collections import Counter
 
 import structlog
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax import __version__
@@ -14,10 +15,12 @@ from tenax.engine.definitions.sender_turns import sent_by
 from tenax.errors import Busy, TenaxError, TooLarge
 from tenax.model.packs.archive import largest_archive
 from tenax.model.packs.archive import too_large as pack_too_large
-from tenax.server.auth import CALLBACKS, PACKS, Authenticator, is_public_path
-from tenax.server.long_poll import Stopping
 from tenax.server.problems import answer_problem
 from tenax.server.refusals import Refusals
+from tenax.ui.answers import answer_error
+from tenax.ui.dashboard import Dashboard
+from tenax.web.auth import CALLBACKS, PACKS, Authenticator, is_public_path
+from tenax.web.long_poll import Stopping
 
 HEADERS = (
     (b"tenax-version", __version__.encode()),  # tells clients that the answer comes from Tenax
@@ -37,9 +40,16 @@ class EntryMiddleware:
     """Checks each request before its body is read, and answers all errors. It is plain ASGI, since FastAPI would hide some errors."""
 
     def __init__(
-        self, app: ASGIApp, authenticator: Authenticator, max_body: int, body_memory: int, max_pack: int
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator,
+        max_body: int,
+        body_memory: int,
+        max_pack: int,
+        dashboard: Dashboard | None = None,
     ) -> None:
         self._app = app
+        self._dashboard = dashboard
         self._authenticator = authenticator
         self._max_body = max_body
         self._max_pack = max_pack
@@ -52,8 +62,7 @@ class EntryMiddleware:
             return
         answer = _AnswerState(send)
         try:
-            if not is_public_path(scope["path"]):
-                scope["user"] = await self._authenticator.admit(scope)
+            await self._admit(scope)
             self._check_length(scope)
             await self._pass_on(scope, receive, answer)
         except TenaxError as error:
@@ -63,14 +72,27 @@ class EntryMiddleware:
                 _log.warning("a request failed", error=str(error), **_about(scope))
             if isinstance(error, TooLarge):
                 self._refusals.log("a body was refused", error=error.message, **_about(scope))
-            await answer_problem(error)(scope, receive, answer)
+            await self._response(error, scope)(scope, receive, answer)
         except ClientDisconnect:
             # The client left before its request was complete. Nothing was done, and nobody waits for an answer.
             _log.info("a client disconnected in the middle of its request", **_about(scope))
         except Exception as error:  # the outermost boundary: the caller gets a problem, the log the details
             if answer.started:
                 raise
-            await answer_problem(_unexpected(error, scope))(scope, receive, answer)
+            await self._response(_unexpected(error, scope), scope)(scope, receive, answer)
+
+    async def _admit(self, scope: Scope) -> None:
+        """Sets the user of a request, and the visitor of a page. A session is good for pages only."""
+        if self._dashboard is not None and self._dashboard.owns(scope):
+            if (visitor := await self._dashboard.admit(scope)) is not None:
+                scope["visitor"], scope["user"] = visitor, visitor.principal
+        elif not is_public_path(scope["path"]):
+            scope["user"] = await self._authenticator.admit(scope)
+
+    def _response(self, error: TenaxError, scope: Scope) -> Response:
+        if self._dashboard is not None and self._dashboard.owns(scope):
+            return answer_error(self._dashboard, HTTPConnection(scope), error)
+        return answer_problem(error)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _AnswerState) -> None:
         if _is_pack(scope):  # its route takes it piece by piece, within a limit of its own

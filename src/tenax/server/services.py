@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from tenax.engine.engine import Engine
-from tenax.server.auth import Authenticator, Principal
-from tenax.server.long_poll import LongPolls
 from tenax.server.watchdog import Watchdog
+from tenax.web.auth import Authenticator, Principal
+from tenax.web.long_poll import LongPolls
 
 
 @dataclass(frozen=True, slots=True)

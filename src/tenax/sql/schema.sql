@@ -23,6 +23,7 @@
 --   bulk_job   the bulk jobs: an action, the filter that chose its executions, and how far the job is
 --   bulk_item  the executions of each bulk job, as they were found, and what became of each
 --   token      the tokens that authorize callers
+--   audit      what people did, to what, when and why
 --   roll_up    how far the leader has counted the log; *_minute, metric_total: what it has counted
 --   retry_underway  the failures that are being retried, for the counts
 --   service    one row: when a server was last alive, which one leads, and the secret that signs receipts
@@ -345,7 +346,7 @@ create table tenax.dead_letter (
 ) with (fillfactor = 85);
 create unique index dead_letter_place on tenax.dead_letter (execution_id, step, coalesce(item_no, -1), compensates);
 create index dead_letter_newest on tenax.dead_letter (status, last_at, item_id);
-create index dead_letter_group on tenax.dead_letter (fingerprint, status);
+create index dead_letter_group on tenax.dead_letter (fingerprint, status, last_at);
 
 create table tenax.signal (
     id           bigint generated always as identity primary key,
@@ -630,6 +631,28 @@ create table tenax.token (
     created_at timestamptz not null default tenax.now(),
     revoked_at timestamptz
 );
+
+-- What people did. It is written in the transaction of the action.
+create table tenax.audit (
+    id      bigint generated always as identity primary key,
+    at      timestamptz not null default tenax.now(),
+    actor   text not null,
+    action  text not null,
+    kind    text not null constraint audit_kind check (kind in
+            ('execution', 'dead_letters', 'worker', 'queue', 'workflow', 'pack', 'bulk', 'token', 'filter')),
+    -- The id of the execution or the bulk job, or the name. Null: several dead letters.
+    target  text,
+    step    text,
+    item_no integer,
+    reason  text,
+    -- What else belongs to the action, such as the new limits of a queue.
+    data    jsonb,
+    constraint audit_target check (target is not null or kind = 'dead_letters')
+);
+create index audit_at on tenax.audit (at);
+create index audit_actor on tenax.audit (actor, id);
+create index audit_action on tenax.audit (action, id);
+create index audit_target on tenax.audit (kind, target, id);
 
 create table tenax.service (
     one        boolean primary key default true check (one),

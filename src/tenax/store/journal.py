@@ -13,12 +13,14 @@ import asyncpg
 import structlog
 
 from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
+from tenax.model.events.audit import NewEntry, entry_of
 from tenax.model.execution_views import LEFT_OUT
 from tenax.model.json_text import encode
 from tenax.model.letters.letter import Letters
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import BUDGET_QUEUE, SERVER_QUEUE
 from tenax.policy.transition import Consequences
+from tenax.store import audit
 from tenax.store.array_params import attributes, column, columns
 from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, change_parameters, locked_change
@@ -112,6 +114,8 @@ class Journal:
     """The changes of dead letters."""
     budgets_changed: bool = False
     """True if a budget may now pay for items that wait for it."""
+    audited: list[NewEntry] = field(default_factory=list)
+    """What people did."""
     guarded_now: datetime | None = None
     """The time of the decisions on the guarded transitions, if `now` is later."""
     guarded: list[Change] = field(default_factory=list)
@@ -119,6 +123,11 @@ class Journal:
 
     def log(self, execution_id: int, event: dict[str, Any]) -> None:
         self.events.setdefault(execution_id, []).append(event)
+
+    def log_action(self, execution_id: int, action: dict[str, Any], **more: Any) -> None:
+        """Logs an event `operator_action`, and audits it with `more` data."""
+        self.log(execution_id, action)
+        self.audited.append(entry_of(action, execution_id, **more))
 
     def step(self, row: StepRow) -> None:
         if not row.stored:
@@ -298,6 +307,8 @@ class Journal:
             await tx.execute(sql("unblock_items"), self.freed_limits)
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
+        if self.audited:
+            await audit.insert_entries(tx, self.audited)
 
 
 def _parts(events: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:

@@ -12,10 +12,10 @@ from fastapi import FastAPI
 from generators.tables import code, codes, table
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
-from tenax.server.auth import CALLBACKS, is_allowed, is_public_path
 from tenax.server.schema.openapi import describe
 from tenax.settings.docs import describe_settings
 from tenax.store.fleet.tokens import Role
+from tenax.web.auth import CALLBACKS, is_allowed, is_public_path
 
 GROUPS = (
     "dead-letters",

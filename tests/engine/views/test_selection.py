@@ -170,8 +170,8 @@ async def test_saved_filters(hand):
     [listed] = await hand.engine.filters.list()
     assert (listed.name, listed.filter, listed.actor) == ("night", "key=day-*", "bob")
     with pytest.raises(NotFound, match="did you mean `night`"):
-        await hand.engine.filters.remove("nigth")
-    assert (await hand.engine.filters.remove("night")).removed
+        await hand.engine.filters.remove("nigth", actor="ann")
+    assert (await hand.engine.filters.remove("night", actor="ann")).removed
     with pytest.raises(NotFound, match="no filter is saved under the name 'night'"):
         await found(hand, "@night")
 

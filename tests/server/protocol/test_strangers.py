@@ -15,9 +15,9 @@ from starlette.responses import Response
 from structlog.testing import capture_logs
 from support.waiting import eventually
 
-from tenax.server.auth import Principal
 from tenax.server.middleware import SMALL_BODY, EntryMiddleware
 from tenax.server.protocol.bounded import MAX_PIPELINED
+from tenax.web.auth import Principal
 
 HEAD = b"POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"

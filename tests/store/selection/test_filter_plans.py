@@ -57,7 +57,7 @@ async def test_filters_with_an_index_read_little(own_database_url: str) -> None:
         for text in BOUNDED:
             explaining: Any = Explaining(connection)
             statement, arguments = with_conditions(
-                sql("list_executions"), parse_filter(text).anchored(now), None, 50
+                sql("list_executions"), parse_filter(text).anchored(now), None, 50, None
             )
             await explaining.fetch(statement, *arguments)
             read[text] = rows_read(explaining.reading("execution"))

@@ -17,6 +17,7 @@ from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, c
 from tenax.engine.engine import Engine
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
+from tenax.model.events.audit import AuditFilter
 from tenax.model.execution_views import Event, News
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.parse import parse_filter
@@ -199,7 +200,9 @@ class DatabaseBackend:
         return dict(to_builtins(done))
 
     async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
-        stored = await self._engine.store_workflow(source, filename=filename, files=dict(files))
+        stored = await self._engine.store_workflow(
+            source, filename=filename, files=dict(files), actor=self._actor
+        )
         return dict(to_builtins(stored))
 
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
@@ -262,6 +265,9 @@ class DatabaseBackend:
     async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.metrics.stats(by=by, since=since, until=until)))
 
+    async def audit(self, wanted: AuditFilter, *, before: int | None, limit: int) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.audit(wanted, before=before, limit=limit)]
+
     async def filters(self) -> Sequence[dict[str, Any]]:
         return [to_builtins(one) for one in await self._engine.filters.list()]
 
@@ -269,7 +275,7 @@ class DatabaseBackend:
         return dict(to_builtins(await self._engine.filters.save(name, text, actor=self._actor)))
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
-        return dict(to_builtins(await self._engine.filters.remove(name)))
+        return dict(to_builtins(await self._engine.filters.remove(name, actor=self._actor)))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         async with self._writing():

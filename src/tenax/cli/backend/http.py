@@ -11,6 +11,7 @@ from msgspec import convert
 
 from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
 from tenax.engine.operate.operator_action import ActionRequest
+from tenax.model.events.audit import AuditFilter
 from tenax.model.execution_views import Event, News
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.fleet.queue_limits import QueueLimits
@@ -226,6 +227,19 @@ class ServerBackend:
             until=until.isoformat() if until else None,
         )
         return dict(found)
+
+    async def audit(self, wanted: AuditFilter, *, before: int | None, limit: int) -> Sequence[dict[str, Any]]:
+        target = wanted.kind if wanted.target is None else f"{wanted.kind}:{wanted.target}"
+        found = await self._client.audit(
+            actor=wanted.actor,
+            action=wanted.action,
+            target=target,
+            since=wanted.since.isoformat() if wanted.since else None,
+            until=wanted.until.isoformat() if wanted.until else None,
+            before=before,
+            limit=limit,
+        )
+        return list(found)
 
     async def filters(self) -> Sequence[dict[str, Any]]:
         return list(await self._client.filters())

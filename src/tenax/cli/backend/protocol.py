@@ -15,6 +15,7 @@ from tenax.errors import UsageError
 if TYPE_CHECKING:
     from tenax.cli.flags import TargetFlags
     from tenax.engine.operate.operator_action import ActionRequest
+    from tenax.model.events.audit import AuditFilter
     from tenax.model.execution_views import Event, News
     from tenax.model.filters.letters import LetterFilter
     from tenax.model.fleet.queue_limits import QueueLimits
@@ -219,6 +220,10 @@ class Backend(Protocol):
         ...
 
     async def stats(self, *, by: By, since: datetime | None, until: datetime | None) -> dict[str, Any]: ...
+
+    async def audit(self, wanted: AuditFilter, *, before: int | None, limit: int) -> Sequence[dict[str, Any]]:
+        """Lists what people did, the newest first."""
+        ...
 
     async def filters(self) -> Sequence[dict[str, Any]]:
         """Lists the filters that were saved by name."""

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tenax.cli import output
 from tenax.errors import UsageError
 from tenax.model.source.findings import shorten
 from tenax.sdk import files
 from tenax.sdk.files import DefinitionFile, decode_text, folder_of
 
-STDIN = "/dev/stdin"
-"""The path that replaces the argument `-` (see `tenax.cli.errors`)."""
+STDIN = output.STDIN
 STDIN_SHOWN = "<stdin>"
 
 

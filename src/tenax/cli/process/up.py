@@ -29,6 +29,8 @@ from tenax.store.fleet.tokens import create_token, list_tokens, revoke_token
 from tenax.store.transaction import transaction
 from tenax.worker.transport import HttpTransport
 
+UP_ACTOR = "tenax:up"
+"""The actor of the token that `tenax up` makes for its workers."""
 READY_SECONDS = 120.0  # seconds that the server may take until it is ready
 SERVER_STOP_SECONDS = 10.0  # seconds that the server may take to stop
 WORKER_STOP_SECONDS = 20.0
@@ -257,15 +259,15 @@ class _WorkersToken:
             live = {token.name for token in await list_tokens(tx) if token.revoked_at is None}
             if self._name not in live or self._secret is None:
                 for name in _orphans(live):  # the token of this `up` is not among them, since it is not live
-                    await revoke_token(tx, name)
-                _, self._secret = await create_token(tx, self._name, "worker")
+                    await revoke_token(tx, name, actor=UP_ACTOR)
+                _, self._secret = await create_token(tx, self._name, "worker", actor=UP_ACTOR)
         return self._secret
 
     async def revoke(self) -> None:
         if self._secret is not None:
             with contextlib.suppress(Unreachable):
                 async with transaction(self._database) as tx:
-                    await revoke_token(tx, self._name)
+                    await revoke_token(tx, self._name, actor=UP_ACTOR)
 
 
 @contextlib.asynccontextmanager

@@ -23,7 +23,7 @@ from tenax.model.filters.terms import Filter
 from tenax.model.filters.views import BulkJob
 from tenax.model.source.findings import shorten, suggest_or_list
 from tenax.store.connect import Connection
-from tenax.store.fleet.workers import log_fleet_events
+from tenax.store.fleet.workers import log_action
 from tenax.store.selection import bulk_jobs
 from tenax.store.selection.bulk_jobs import NewJob
 from tenax.store.selection.conditions import anchor
@@ -151,7 +151,10 @@ class BulkJobs:
                 data = OperatorData(
                     action=f"bulk_{verb}", actor=actor, reason=reason or row["reason"], bulk=job_id
                 )
-                await log_fleet_events(tx, [event(OperatorAction, data=data)])
+                await log_action(
+                    tx, event(OperatorAction, data=data),
+                    does=row["action"], filter=row["filter"], executions=row["total"],
+                )  # fmt: skip
             job = await _known(tx, job_id)
         self._wake()
         return job

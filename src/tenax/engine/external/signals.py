@@ -10,6 +10,7 @@ from tenax.engine.notifier import announce
 from tenax.errors import Conflict, InvalidInput, NotFound
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import event
+from tenax.model.events.audit import NewEntry
 from tenax.model.events.data import OperatorData, SignalData
 from tenax.model.events.types import OperatorAction, SignalReceived
 from tenax.model.json_text import json_fault
@@ -55,6 +56,8 @@ async def signal(
         journal.log(
             row.id, event(SignalReceived, data=SignalData(name=name, data=data, actor=actor, key=key))
         )
+        named = {"signal": name, "key": key}
+        journal.audited.append(NewEntry(actor, "signal", "execution", str(execution_id), data=named))
         ended = [EndedAttempt(taker, Outcome("succeeded", data), "ended")] if taker is not None else []
         await settle(tx, context, journal, executions, ended)
         names = _signal_names(await context.plans.one(tx, row.plan_id))
@@ -100,7 +103,7 @@ async def decide_approval(
         waiting = await _waiting_for_approval(tx, row, plan, step, item)
         action = "approve" if approved else "reject"
         data = OperatorData(action=action, actor=actor, reason=reason)
-        journal.log(row.id, event(OperatorAction, step, item=waiting.item_no, data=data))
+        journal.log_action(row.id, event(OperatorAction, step, item=waiting.item_no, data=data))
         outcome = _answer(approved=approved, actor=actor, reason=reason)
         await settle(tx, context, journal, executions, [EndedAttempt(waiting, outcome, "ended")])
     announce(context.notifier, journal)

@@ -194,7 +194,7 @@ class HealthWatch:
             reason = "nobody else is left for all that it can do"
             await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER_ACTOR)
             data = OperatorData(action="worker_resume", worker=row.name, actor=SERVER_ACTOR, reason=reason)
-            await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+            await workers.log_action(tx, event(OperatorAction, data=data))
             _log.warning("a worker that was drained gets work again", worker=row.name, reason=reason)
             return 1
         return 0

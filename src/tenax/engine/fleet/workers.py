@@ -236,7 +236,7 @@ async def steer(
         if state == "active":
             await worker_health.clear_workers(tx, [name])
         data = OperatorData(action=_ACTIONS[state], worker=name, actor=actor, reason=reason)
-        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+        await workers.log_action(tx, event(OperatorAction, data=data))
     context.notifier.announce(ready=True, fleet=True)
     return True
 
@@ -250,7 +250,7 @@ async def release_name(context: EngineContext, name: str, *, actor: str, reason:
         if not await workers.release_worker_name(tx, name):
             return False
         data = OperatorData(action="worker_release", worker=name, actor=actor, reason=reason)
-        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+        await workers.log_action(tx, event(OperatorAction, data=data))
     return True
 
 

@@ -17,6 +17,7 @@ from tenax.engine.graph.paused_workflows import pause_new
 from tenax.engine.graph.start_steps import start_steps
 from tenax.model.definition.workflow import Budget
 from tenax.model.events import event
+from tenax.model.events.audit import entry_of
 from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
 from tenax.model.events.parts import ParentRecord, RetryCount
 from tenax.model.events.types import ActionStarted, ExecutionStarted, OperatorAction
@@ -174,7 +175,9 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
-        journal.log(row.id, event(OperatorAction, data=start.operator))
+        again = event(OperatorAction, data=start.operator)
+        journal.log(row.id, again)
+        journal.audited.append(entry_of(again, start.retry_of, execution=row.id))
     update = ExecutionUpdate(row, plan, budget)
     update.ended += await start_steps(tx, journal, update, plan.roots)
     if update.ended:

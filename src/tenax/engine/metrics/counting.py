@@ -32,11 +32,11 @@ class Counting:
                 continue
             began = perf_counter()
             try:
-                await self.roll_up.round()
+                done = await self.roll_up.round()
                 await self._prune_at_times()
             except (SchemaOutdated, Unreachable):
                 continue
-            pause = self.roll_up.pause_after(perf_counter() - began)
+            pause = self.roll_up.pause_after(perf_counter() - began, done=done)
 
     async def _prune_at_times(self) -> None:
         if perf_counter() - self._pruned_at > PRUNE_PAUSE:

@@ -8,6 +8,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.fleet.leader import Leadership
 from tenax.engine.metrics.counting import Counting
 from tenax.engine.metrics.figures import read_alerts, read_overview
+from tenax.engine.metrics.series import SeriesReader
 from tenax.engine.metrics.snapshot import Snapshots
 from tenax.engine.metrics.stats import read_stats
 from tenax.model.metrics.figures import Alerts, By, Overview, RetryStats
@@ -17,6 +18,7 @@ class Metrics:
     def __init__(self, context: EngineContext, leadership: Leadership) -> None:
         self._context = context
         self.counting = Counting(context, leadership)
+        self.over_time = SeriesReader(context)
         self.snapshots = Snapshots(context, leadership, self.counting.roll_up)
 
     async def alerts(self) -> Alerts:

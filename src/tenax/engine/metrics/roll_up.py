@@ -6,6 +6,7 @@ the server has much to do, counting takes a small share of the time and falls be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -26,6 +27,10 @@ FIRST_STEP = 16
 """Transactions that the first part of a round reads. Those of a busy server have up to some hundred rows each."""
 LARGEST_STEP = 1_000_000  # transactions of a part, where hardly any of them wrote to the log
 WANTED_ROWS = 4_000  # rows of the log in one part
+SPARSE_ROWS = 50
+"""Rows of a part up to which it says that nearly all transactions were those of other databases of the cluster."""
+MOST_SPARSE_PARTS = 10
+"""Sparse parts that one round reads, however long they take. Each reads eight times as many transactions as the last."""
 LEAST_PAUSE = 1.0  # seconds between two rounds
 LEAST_SHARE, MOST_SHARE = 0.02, 0.5
 """The share of the time that counting may take. It grows with the lag, up to `WHOLE_LAG`."""
@@ -46,8 +51,9 @@ class Part(NamedTuple):
 
 
 class RollUp:
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, *, clock: Callable[[], float] = perf_counter) -> None:
         self._context = context
+        self._clock = clock
         self._labels = Labels(context.settings.metrics_labels)
         self._workflows: WeightedCache[int, str] = WeightedCache(KNOWN_EXECUTIONS, lambda _: 1)
         self._step = FIRST_STEP
@@ -63,14 +69,21 @@ class RollUp:
 
     async def round(self) -> bool:
         """Counts new rows for its share of a second: a burst of work that is over within a second hardly notices it.
-        Returns whether all rows are counted."""
+        Returns whether all rows are counted.
+
+        Sparse parts go on beyond that time. Otherwise a slow server would never get past the transactions of a busy
+        database beside its own.
+        """
         self._taken = self._share
-        end = perf_counter() + self._taken * LEAST_PAUSE
+        end = self._clock() + self._taken * LEAST_PAUSE
         self._step = min(self._step, FIRST_STEP)
         await self._summarize()
+        parts = 0
         while True:
             part = await self._count_part()
-            if part.done or perf_counter() > end:
+            parts += 1
+            may_go_on = part.rows <= SPARSE_ROWS and parts < MOST_SPARSE_PARTS
+            if part.done or (self._clock() > end and not may_go_on):
                 return part.done
 
     async def catch_up(self) -> None:
@@ -78,9 +91,10 @@ class RollUp:
         while not await self.round():
             pass
 
-    def pause_after(self, seconds: float) -> float:
-        """Returns the seconds to wait after a round of this length, by the share that the round had."""
-        return max(LEAST_PAUSE, seconds * (1 / self._taken - 1))
+    def pause_after(self, seconds: float, *, done: bool) -> float:
+        """Returns the seconds to wait after a round of this length, by the share that the round had. A round that has
+        counted everything needs no longer pause: its length says how busy the machine is, and not how much is left."""
+        return LEAST_PAUSE if done else max(LEAST_PAUSE, seconds * (1 / self._taken - 1))
 
     @property
     def _share(self) -> float:

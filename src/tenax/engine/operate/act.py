@@ -37,6 +37,7 @@ from tenax.engine.operate.targets import (
 from tenax.engine.slices import TimeSlice
 from tenax.errors import Busy, Conflict
 from tenax.model.events import event
+from tenax.model.events.audit import entry_of
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.json_text import decode
@@ -214,8 +215,12 @@ class _ItemActions:
             self.journal.log(execution_id, event(OperatorAction, data=data))
             return
         items: list[int | None] = [*sorted(asked.numbers)] or [None]
-        for item in items:
-            self.journal.log(execution_id, event(OperatorAction, asked.step, item=item, data=data))
+        actions = [event(OperatorAction, asked.step, item=item, data=data) for item in items]
+        for one in actions:
+            self.journal.log(execution_id, one)
+        if self.mark is None:
+            more = {"items": len(items)} if len(items) > 1 else {}
+            self.journal.audited.append(entry_of(actions[0], execution_id, **more))
 
     def _wanted(self, requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
         """Returns the numbers of the items that start again, by step. None: the step is one item."""

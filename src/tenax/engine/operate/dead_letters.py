@@ -14,6 +14,7 @@ from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Conflict, UsageError
 from tenax.model.events import event
+from tenax.model.events.audit import NewEntry
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.filters.letters import LetterFilter
@@ -158,9 +159,18 @@ async def _discard(
         done = await letters.discard_letters(tx, [number for number, _ in found], note, actor, now)
         for _, place in done:
             journal.log(place.execution_id, _event(place, actor, note))
+        if done:
+            journal.audited.append(_entry([number for number, _ in done], actor, note))
         await journal.write(tx)
     context.notifier.announce(executions=list(journal.events))
     return [number for number, _ in done]
+
+
+def _entry(discarded: Sequence[int], actor: str, note: str) -> NewEntry:
+    """Returns the audit's entry for letters that one transaction discards."""
+    one = str(discarded[0]) if len(discarded) == 1 else None
+    data = {"letters": list(discarded)} if one is None else None
+    return NewEntry(actor, "discard", "dead_letters", one, reason=note, data=data)
 
 
 def _event(place: LetterPlace, actor: str, note: str) -> dict[str, object]:

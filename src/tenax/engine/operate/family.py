@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import UNSET
 
@@ -37,6 +37,7 @@ class _Family:
     actor: str
     reason: str | None
     mark: Mark | None = None
+    by_person: bool = True
 
     def log(self, row: ExecutionRow, action: str) -> None:
         """Logs the operator's action. The events of descendants name the execution that the operator named."""
@@ -45,7 +46,11 @@ class _Family:
         data = OperatorData(
             action=action, actor=self.actor, reason=self.reason, because_of=because_of, bulk=bulk
         )
-        self.journal.log(row.id, event(OperatorAction, data=data))
+        logged = event(OperatorAction, data=data)
+        if self.by_person and self.mark is None and row.id == self.head.id:
+            self.journal.log_action(row.id, logged)
+        else:
+            self.journal.log(row.id, logged)
 
 
 async def cancel(
@@ -64,7 +69,7 @@ async def cancel(
 async def cancel_for_parent(context: EngineContext, execution_id: int, reason: str | None) -> None:
     """Cancels a child that its parent does not need any more. Does nothing if the child has ended."""
     with contextlib.suppress(Conflict):
-        await cancel(context, execution_id, actor="tenax", reason=reason)
+        await _together(context, execution_id, _cancel, "tenax", reason, None, by_person=False)
 
 
 async def pause(
@@ -100,6 +105,8 @@ async def _together(
     actor: str,
     reason: str | None,
     mark: Mark | None,
+    *,
+    by_person: bool = True,
 ) -> bool:
     """Applies `act` to a locked family. Locks are taken in the order of the ids. A child that is being started may
     cause a deadlock, and then it is tried again."""
@@ -107,6 +114,7 @@ async def _together(
         try:
             async with context.transaction() as tx:
                 family = await _lock(context, tx, execution_id, actor, reason, mark)
+                family = family if by_person else replace(family, by_person=False)
                 changed = await act(family)
                 await family.journal.write(tx)
                 if mark is not None and changed:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tenax.engine.context import EngineContext
 from tenax.errors import Conflict, NotFound, UsageError
+from tenax.model.events.audit import NewEntry
 from tenax.model.filters.parse import MAX_NAME, is_saved_name, parse_filter
 from tenax.model.filters.views import RemovedFilter, SavedFilter, SavedFilterAnswer
 from tenax.model.source.findings import shorten, suggest
+from tenax.store.audit import insert_entries
 from tenax.store.selection import saved_filters
 
 MAX_SAVED = 1000  # saved filters
@@ -40,9 +42,12 @@ class SavedFilters:
                     f"there are {MAX_SAVED:,} saved filters, which is the most",
                     remedy="remove one by `tenax filters remove NAME`, or save this one in the place of another",
                 )
+            await insert_entries(
+                tx, [NewEntry(actor, "filter_save", "filter", name, data={"filter": text.strip()})]
+            )
         return SavedFilterAnswer(name=name, filter=text.strip(), created=created)
 
-    async def remove(self, name: str) -> RemovedFilter:
+    async def remove(self, name: str, *, actor: str) -> RemovedFilter:
         _check_name(name)
         async with self._context.transaction() as tx:
             if not await saved_filters.remove_filter(tx, name):
@@ -51,6 +56,7 @@ class SavedFilters:
                     f"no filter is saved under the name {name!r}{suggest(name, known)}",
                     remedy="`tenax filters list` shows the saved filters",
                 )
+            await insert_entries(tx, [NewEntry(actor, "filter_remove", "filter", name)])
         return RemovedFilter(name=name, removed=True)
 
 

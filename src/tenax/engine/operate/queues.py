@@ -46,7 +46,7 @@ async def limit_queue(
             actor=actor,
             reason=reason,
         )
-        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+        await workers.log_action(tx, event(OperatorAction, data=data))
     context.notifier.announce(ready=True, fleet=True)
     return LimitAnswer(queue=queue, concurrency=concurrency, rate=rate, burst=burst)
 
@@ -64,7 +64,7 @@ async def pause_queue(
         if changed:
             action = "queue_pause" if paused else "queue_resume"
             data = OperatorData(action=action, queue=queue, actor=actor, reason=reason)
-            await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+            await workers.log_action(tx, event(OperatorAction, data=data))
     context.notifier.announce(ready=True, fleet=True)
     return changed
 

@@ -17,7 +17,7 @@ from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.source.findings import shorten, suggest
 from tenax.store.fleet import workflow_pauses
-from tenax.store.fleet.workers import log_fleet_events
+from tenax.store.fleet.workers import log_action
 
 AT_ONCE = 100
 """Executions that are paused or resumed between two looks."""
@@ -58,7 +58,7 @@ class WorkflowPauses:
             if changed:
                 action = "workflow_pause" if paused else "workflow_resume"
                 data = OperatorData(action=action, workflow=name, actor=actor, reason=reason)
-                await log_fleet_events(tx, [event(OperatorAction, data=data)])
+                await log_action(tx, event(OperatorAction, data=data))
             self._context.workflow_pauses = await workflow_pauses.load_pauses(tx)
         self._context.notifier.announce(fleet=True)
         self._news.set()

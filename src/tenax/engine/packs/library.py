@@ -160,7 +160,7 @@ async def _store_content(tx: Connection, content: str, path: Path) -> None:
 
 async def _log(tx: Connection, action: str, pack: str, content: str, actor: str) -> None:
     data = OperatorData(action=action, pack=pack, content=content, actor=actor, reason=None)
-    await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+    await workers.log_action(tx, event(OperatorAction, data=data))
 
 
 def _no_pack(name: str, known: list[str]) -> NotFound:

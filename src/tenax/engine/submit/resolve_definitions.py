@@ -17,11 +17,13 @@ from tenax.errors import InvalidInput, NotFound, TenaxError, Unreachable, UsageE
 from tenax.model.definition.children import ChildReference, child_references, input_problems
 from tenax.model.definition.workflow import Workflow
 from tenax.model.events import timestamp
+from tenax.model.events.audit import NewEntry
 from tenax.model.packs.action import BoundAction
 from tenax.model.views import StoredWorkflow, SubmissionFault, WorkflowInfo
 from tenax.model.wire import Submission
 from tenax.policy.plan import Plan, PlannedChild
 from tenax.policy.retry.resolve import PolicyError
+from tenax.store.audit import insert_entries
 from tenax.store.tables import plans
 from tenax.store.tables.plans import WorkflowStamp
 
@@ -149,12 +151,15 @@ async def _named(context: EngineContext, name: str) -> NamedPlan:
 
 
 async def store_workflow(
-    context: EngineContext, source: str, filename: str | None, files: Mapping[str, str] | None
+    context: EngineContext, source: str, filename: str | None, files: Mapping[str, str] | None, actor: str
 ) -> StoredWorkflow:
     """Stores a definition without running it. Its name means this definition from now on."""
     plan, _ = await plan_of(context, Submission(source=source, filename=filename, files=dict(files or {})))
     async with context.transaction() as tx:
         created = await plans.store_workflow(tx, plan.workflow_hash)
+        stored = {"version": plan.workflow.version, "hash": plan.workflow_hash}
+        entry = NewEntry(actor, "workflow_store", "workflow", plan.workflow.name, data=stored)
+        await insert_entries(tx, [entry])
     workflow = plan.workflow
     return StoredWorkflow(
         name=workflow.name, version=workflow.version, hash=plan.workflow_hash, created=created

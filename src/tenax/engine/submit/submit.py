@@ -75,7 +75,8 @@ def _is_plain(start: Start) -> bool:
     """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
     it then finds both."""
     plan = start.plan
-    return plan.begins_plainly and start.parent is None and len(plan.steps) <= TURN_TAKING_STEPS
+    is_new = start.parent is None and start.operator is None
+    return plan.begins_plainly and is_new and len(plan.steps) <= TURN_TAKING_STEPS
 
 
 async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Start]) -> list[Submitted]:

@@ -10,14 +10,17 @@ from tenax.engine.context import EngineContext, no_letter
 from tenax.engine.views.executions import event_pages
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.view_room import ViewRoom
+from tenax.errors import UsageError
 from tenax.model.events import ATTEMPT_ENDS, timestamp
 from tenax.model.execution_views import Attempt, Event
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.letters.views import DeadLetter, DeadLetterInFull, LetterGroup, LetterPayload
+from tenax.model.metrics.series import LetterTrend
 from tenax.model.state.attempt import WorkState
 from tenax.model.state.execution import fold
 from tenax.model.views import ExecutionStatus, Explanation
 from tenax.policy.letters import redrive_refusal
+from tenax.store import service
 from tenax.store.selection import letters
 from tenax.store.selection.letters import StoredGroup, StoredLetter
 from tenax.store.tables import executions
@@ -67,6 +70,27 @@ def _share(one: StoredGroup, minutes: _Minutes) -> float | None:
     begin = one.first_at.replace(second=0, microsecond=0)
     total = sum(count for minute, count in minutes if begin <= minute <= one.last_at)
     return min(one.failed_times / total, 1.0) if total else None
+
+
+async def letter_trends(
+    context: EngineContext,
+    fingerprints: Sequence[str],
+    *,
+    statuses: Sequence[str],
+    since: datetime,
+    spans: int,
+) -> list[LetterTrend]:
+    """Counts the letters of each fingerprint by the time of their last failure, from a time until now."""
+    async with context.view() as tx:
+        now = await service.now(tx)
+        if since >= now:
+            raise UsageError(f"since ({timestamp(since)}) must be earlier than now")
+        width = (now - since).total_seconds() / spans
+        found = await letters.count_by_time(tx, statuses, fingerprints, since, width)
+    counts = {name: [0] * spans for name in fingerprints}
+    for name, span, n in found:
+        counts[name][min(span, spans - 1)] += n
+    return [LetterTrend(fingerprint=name, counts=own) for name, own in counts.items()]
 
 
 async def get_letter(context: EngineContext, letter_id: int) -> DeadLetterInFull:

@@ -13,7 +13,6 @@ from tenax.engine.external.callbacks import check_receipt
 from tenax.engine.slices import give_way_after
 from tenax.model.attempt.callback import JSON, PROBLEM, read_callback
 from tenax.model.wire_types import LARGEST_ATTEMPT
-from tenax.server.auth import CALLBACKS
 from tenax.server.schema import requests as bodies
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import (
@@ -25,6 +24,7 @@ from tenax.server.schema.parameters import (
 )
 from tenax.server.schema.responses import CallbackAnswer, answer_view
 from tenax.server.services import engine
+from tenax.web.auth import CALLBACKS
 
 Receipt = Annotated[str, Path(max_length=200, pattern=r"^[0-9A-Za-z_-]+$")]
 

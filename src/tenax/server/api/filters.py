@@ -42,4 +42,4 @@ async def remove_filter(request: Request, name: FilterName) -> Response:
 
     Filters that name it are refused from now on.
     """
-    return answer_view(await engine(request).filters.remove(name))
+    return answer_view(await engine(request).filters.remove(name, actor=actor(request)))

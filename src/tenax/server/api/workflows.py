@@ -28,7 +28,9 @@ async def store(request: Request) -> Response:
     From now on its name means this definition. If the same one was stored before, `created` is false.
     """
     body = await read_body(request, bodies.WORKFLOW)
-    stored = await engine(request).store_workflow(body.source, filename=body.filename, files=body.files)
+    stored = await engine(request).store_workflow(
+        body.source, filename=body.filename, files=body.files, actor=actor(request)
+    )
     return answer_view(stored, 201)
 
 

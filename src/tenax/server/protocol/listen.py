@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+from urllib.parse import urlsplit
 
 from tenax.errors import Unreachable, UsageError
 from tenax.settings import Settings
@@ -32,6 +33,18 @@ def bind(host: str, port: int) -> socket.socket:
 
 def url_of(listener: socket.socket) -> str:
     return _url(*listener.getsockname()[:2])
+
+
+def local_address(url: str) -> str:
+    """Returns the address of a server for a browser on its machine. A server that listens on all addresses also listens on loopback."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    address = ipaddress.ip_address(parts.hostname)
+    return (
+        _url("::1" if address.version == 6 else "127.0.0.1", parts.port or 0)
+        if address.is_unspecified
+        else url
+    )
 
 
 def callback_base(listener: socket.socket, settings: Settings) -> str:

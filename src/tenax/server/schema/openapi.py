@@ -10,10 +10,10 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from tenax.server.auth import is_public_path
 from tenax.server.problems import MEDIA_TYPE
 from tenax.server.schema.body import Body
 from tenax.server.schema.responses import Problem
+from tenax.web.auth import is_public_path
 
 _TYPE = "x-tenax-type"
 """The key that marks where a schema belongs. Its value is the number of the type, until all types are described together."""

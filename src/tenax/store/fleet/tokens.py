@@ -11,6 +11,9 @@ from itertools import count
 from typing import Literal, get_args
 
 from tenax.errors import Conflict, NotFound, UsageError
+from tenax.model.events.audit import NewEntry
+from tenax.model.fleet.health import SERVER_ACTOR
+from tenax.store import audit
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -55,11 +58,13 @@ async def adopt_token(tx: Connection, name: str, role: Role, secret: str) -> Non
     """Stores a token for an existing secret. If the name is in use it gets a number."""
     for attempt in count(1):
         numbered = name[:LONGEST_NAME] if attempt == 1 else f"{name[: LONGEST_NAME - 10]}-{attempt}"
-        if await tx.fetchval(sql("insert_token"), numbered, role, hash_secret(secret)) is not None:
+        token_id = await tx.fetchval(sql("insert_token"), numbered, role, hash_secret(secret))
+        if token_id is not None:
+            await audit.insert_entries(tx, [_entry(SERVER_ACTOR, "token_create", token_id, numbered, role)])
             return
 
 
-async def create_token(tx: Connection, name: str, role: str) -> tuple[int, str]:
+async def create_token(tx: Connection, name: str, role: str, *, actor: str = SERVER_ACTOR) -> tuple[int, str]:
     """Creates a token. Returns its id and its secret, which cannot be read again."""
     _check_name(name)
     if role not in ROLES:
@@ -71,6 +76,7 @@ async def create_token(tx: Connection, name: str, role: str) -> tuple[int, str]:
             f"there is a token named {name!r} already",
             remedy=f"choose another name, or revoke it first: tenax token revoke {name}",
         )
+    await audit.insert_entries(tx, [_entry(actor, "token_create", token_id, name, role)])
     return token_id, secret
 
 
@@ -79,16 +85,21 @@ async def list_tokens(tx: Connection) -> list[Token]:
     return [Token(**row) for row in await tx.fetch(sql("list_tokens"))]
 
 
-async def revoke_token(tx: Connection, which: int | str) -> list[Token]:
+async def revoke_token(tx: Connection, which: int | str, *, actor: str = SERVER_ACTOR) -> list[Token]:
     """Revokes the token with this id, or all tokens with this name. A token that is revoked already stays so."""
     token_id = int(which) if isinstance(which, int) or _reads_as_id(which) else None
     name = which if isinstance(which, str) and token_id is None else None
     if (token_id or 0) > LARGEST_ID or "\0" in (name or ""):
         raise _no_token(which)
-    revoked = [Token(**row) for row in await tx.fetch(sql("revoke_tokens"), token_id, name)]
-    if not revoked:
+    rows = await tx.fetch(sql("revoke_tokens"), token_id, name)
+    if not rows:
         raise _no_token(which)
-    return revoked
+    fresh = [
+        _entry(actor, "token_revoke", row["id"], row["name"], row["role"]) for row in rows if row["live"]
+    ]
+    if fresh:
+        await audit.insert_entries(tx, fresh)
+    return [Token(**{name: value for name, value in row.items() if name != "live"}) for row in rows]
 
 
 async def find_token(tx: Connection, secret_hash: bytes) -> Token | None:
@@ -99,9 +110,20 @@ async def find_token(tx: Connection, secret_hash: bytes) -> Token | None:
     return Token(**{name: value for name, value in row.items() if name != "hash"})
 
 
+async def get_token(tx: Connection, token_id: int) -> Token | None:
+    """Returns the token with this id, live or revoked."""
+    row = await tx.fetchrow(sql("get_token"), token_id)
+    return None if row is None else Token(**row)
+
+
 async def any_live_token(tx: Connection) -> bool:
     exists: bool = await tx.fetchval(sql("any_live_token"))
     return exists
+
+
+def _entry(actor: str, action: str, token_id: int, name: str, role: str) -> NewEntry:
+    """Returns the audit's entry for a token, which names it and never has its secret."""
+    return NewEntry(actor, action, "token", str(token_id), data={"name": name, "role": role})
 
 
 def _check_name(name: str) -> None:

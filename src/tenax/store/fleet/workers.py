@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tenax.model.events import timestamp
+from tenax.model.events.audit import entry_of
 from tenax.model.fleet.health import Health, WorkerState
 from tenax.model.fleet.views import Lease, WorkerEvent
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import Heartbeat, Registration
+from tenax.store import audit
 from tenax.store.array_params import attributes
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -135,3 +137,9 @@ async def list_worker_events(tx: Connection, name: str, limit: int) -> list[Work
 
 async def log_fleet_events(tx: Connection, events: Sequence[dict[str, Any]]) -> None:
     await tx.execute(sql("log_fleet_events"), [encode([one]) for one in events])
+
+
+async def log_action(tx: Connection, action: dict[str, Any], **more: Any) -> None:
+    """Logs an event `operator_action` that belongs to no execution, and audits it with `more` data."""
+    await log_fleet_events(tx, [action])
+    await audit.insert_entries(tx, [entry_of(action, **more)])

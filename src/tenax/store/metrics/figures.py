@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from tenax.store.connect import Connection
@@ -56,3 +57,38 @@ async def group_failures(tx: Connection, seconds: float, most: int) -> Sequence[
 async def list_newest_failures(tx: Connection, most: int) -> Sequence[Row]:
     rows: Sequence[Row] = await tx.fetch(sql("list_newest_failures"), most)
     return rows
+
+
+class SeriesName(StrEnum):
+    """Names the counts that are read in spans of time."""
+
+    ATTEMPTS = "attempts"
+    EVENTS = "events"
+    LATENESS = "lateness"
+    WORKERS = "workers"
+
+
+async def list_series(
+    tx: Connection, name: SeriesName, since: datetime, until: datetime, width: int, *more: Any
+) -> Sequence[Row]:
+    """Returns counts in spans of `width` seconds. `more` is the workflow and the step of attempts, the workflow of events,
+    and the names of workers."""
+    statement = {
+        SeriesName.ATTEMPTS: sql("list_attempt_series"),
+        SeriesName.EVENTS: sql("list_event_series"),
+        SeriesName.LATENESS: sql("list_lateness_series"),
+        SeriesName.WORKERS: sql("list_worker_series"),
+    }[name]
+    rows: Sequence[Row] = await tx.fetch(statement, since, until, float(width), *more)
+    return rows
+
+
+async def sum_steps(tx: Connection, since: datetime, until: datetime, workflow: str) -> Sequence[Row]:
+    rows: Sequence[Row] = await tx.fetch(sql("sum_steps"), since, until, workflow)
+    return rows
+
+
+async def counted_at(tx: Connection) -> datetime | None:
+    """Returns the time up to which about the log is counted."""
+    at: datetime | None = await tx.fetchval(sql("read_counted_at"))
+    return at

@@ -85,6 +85,15 @@ async def count_ended_attempts(
     return [(row["minute"], row["count"]) for row in rows]
 
 
+async def count_by_time(
+    tx: Connection, statuses: Sequence[str], fingerprints: Sequence[str], since: datetime, width: float
+) -> list[tuple[str, int, int]]:
+    """Counts the letters of fingerprints by the time of their last failure: returns the fingerprint, the number of the
+    span since a time, and the number of letters."""
+    rows = await tx.fetch(sql("count_letters_by_time"), list(statuses), list(fingerprints), since, width)
+    return [(row["fingerprint"], row["span"], row["n"]) for row in rows]
+
+
 async def get_letters(tx: Connection, ids: Sequence[int]) -> dict[int, StoredLetter]:
     found = {}
     for row in await tx.fetch(sql("get_letters"), ids):

@@ -98,11 +98,13 @@ async def find_retried_execution(tx: Connection, number: int) -> tuple[int | Non
 
 
 async def list_executions(
-    tx: Connection, chosen: Filter, *, before: int | None, limit: int
+    tx: Connection, chosen: Filter, *, before: int | None, limit: int, lowest: int | None = None
 ) -> list[tuple[ExecutionSummary, int | None]]:
     """Lists the executions that a filter selects, the newest first, each with the id of the work item that it waits
-    for (`waiting`). The reason of that wait is not looked up. Raises UsageError if it takes too long."""
-    statement, arguments = with_conditions(sql("list_executions"), await anchor(tx, chosen), before, limit)
+    for (`waiting`). The reason of that wait is not looked up. `lowest` is the smallest id. Raises UsageError if it
+    takes too long."""
+    terms = await anchor(tx, chosen)
+    statement, arguments = with_conditions(sql("list_executions"), terms, before, limit, lowest)
     async with limited_in_time(tx):
         rows = await tx.fetch(statement, *arguments)
     return [_summary(row, decode(row["waiting"])) for row in rows]

@@ -119,6 +119,14 @@ async def list_items(
     return [_item(row, max_attempts) async for row in Sliced(rows)]
 
 
+async def count_strip(
+    tx: Connection, execution_id: int, step: str, ranges: int
+) -> list[tuple[int, str, int]]:
+    """Counts the items that have a row: returns the range, the state and the number."""
+    rows = await tx.fetch(sql("count_strip"), execution_id, step, ranges)
+    return [(row["range"], row["state"], row["n"]) for row in rows]
+
+
 def _item(row: Any, max_attempts: int | None) -> ItemInfo:
     number, size = row["item_no"], row["result_size"]
     alone = f"ask for it alone: GET .../items?after={number - 1}&limit=1"

@@ -10,9 +10,18 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
-from tenax.model.execution_views import EVIDENCE_LEFT_OUT, LARGE_EVIDENCE, LEFT_OUT, Event, News, left_out
+from tenax.model.execution_views import (
+    EVIDENCE_LEFT_OUT,
+    LARGE_EVIDENCE,
+    LEFT_OUT,
+    Event,
+    News,
+    left_out,
+)
 from tenax.model.json_text import decode, encode
+from tenax.model.metrics.pages import EventPage
 from tenax.store.connect import Connection
+from tenax.store.journal import EVENTS_PER_ROW
 from tenax.store.statements import sql
 from tenax.store.time_slices import Sliced
 
@@ -124,6 +133,37 @@ def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
         item=e.get("item"),
         attempt=e.get("attempt"),
         data=e.get("data") or {},
+    )
+
+
+async def get_event_page(
+    tx: Connection, execution_id: int, *, before: int | None, after: int | None, limit: int
+) -> EventPage:
+    """Returns the events next before an event, or next after one, by their ids. Without either, the last ones. The
+    events have their sequence numbers, for which the events before are counted."""
+    # An event's id is that of its row and its place there: the row of an event at the edge is read too.
+    low = None if after is None else after - EVENTS_PER_ROW
+    rows = await tx.fetch(sql("get_log_rows"), execution_id, before, low, limit + 1, PAGE_BYTES)
+    if not rows:
+        return EventPage(events=[], older=None, newer=None)
+    start = await tx.fetchrow(sql("count_log_before"), execution_id, rows[0]["id"])
+    seq, at = start["seq"], start["at"]
+    found: list[Event] = []
+    for row in rows:
+        at = row["at"] if at is None else max(at, row["at"])
+        for number, e in enumerate(decode(row["events"])):
+            seq += 1
+            found.append(_event_of(e, row["id"] + number, seq, timestamp(at)))
+    wanted = [e for e in found if (before is None or e.id < before) and (after is None or e.id > after)]
+    shown = wanted[-limit:] if after is None else wanted[:limit]
+    if not shown:
+        return EventPage(events=[], older=after and after + 1, newer=before and before - 1)
+    is_last = after is None and before is None
+    ended = is_last or (after is not None and shown[-1] is found[-1] and len(rows) <= limit)
+    return EventPage(
+        events=shown,
+        older=shown[0].id if shown[0].seq > 1 else None,
+        newer=None if ended else shown[-1].id,
     )
 
 

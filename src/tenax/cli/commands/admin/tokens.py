@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 from cyclopts import App, Parameter
 
-from tenax.cli.backend.protocol import run_async
+from tenax.cli.backend.protocol import run_async, user_name
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.output import new_table, one_line, print_json, say, show
 from tenax.cli.process.home import announce_new_database
@@ -148,14 +148,14 @@ class _TokensInDatabase:
         self._tx = tx
 
     async def create(self, name: str, role: Role) -> Shown:
-        number, secret = await tokens.create_token(self._tx, name, role)
+        number, secret = await tokens.create_token(self._tx, name, role, actor=user_name())
         return {"id": number, "name": name, "role": role, "token": secret}
 
     async def list(self) -> Sequence[Shown]:
         return [_as_json(one) for one in await tokens.list_tokens(self._tx)]
 
     async def revoke(self, which: str) -> Sequence[Shown]:
-        return [_as_json(one) for one in await tokens.revoke_token(self._tx, which)]
+        return [_as_json(one) for one in await tokens.revoke_token(self._tx, which, actor=user_name())]
 
 
 def _as_json(one: Token) -> Shown:

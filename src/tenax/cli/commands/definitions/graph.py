@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,9 +13,9 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import check_id, run_async
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.input.check_definition import shown_name
-from tenax.cli.input.inputs import STDIN, read_bytes
+from tenax.cli.input.inputs import read_bytes
 from tenax.cli.input.policies import default_retry
-from tenax.cli.output import say
+from tenax.cli.output import write_text
 from tenax.drawing.graph import Drawing, draw_mermaid, draw_text, drawing_of
 from tenax.drawing.svg import draw_svg
 from tenax.model.definition.workflow import OnFailure, Step, Workflow
@@ -50,12 +49,7 @@ def graph(
         drawing = _of_execution(run_async(_execution(where, check_id(int(source)))))
     else:
         drawing = _of_file(source, where)
-    drawn = _DRAWN[format_](drawing)
-    if output is None or output == STDIN:  # the user wrote `-`, which means stdout here
-        sys.stdout.write(drawn)
-    else:
-        Path(output).write_text(drawn, "utf-8")
-        say(f"wrote {output}")
+    write_text(_DRAWN[format_](drawing), output)
 
 
 def _of_file(file: str, where: TargetFlags) -> Drawing:

@@ -89,7 +89,12 @@ def server(
         tell_supervisor()
 
     announce_new_database(settings)
-    run(settings, ready=ready, tell=lambda access: say(f"tenax server: {access}", stream=sys.stderr))
+    run(
+        settings,
+        ready=ready,
+        tell=lambda access: say(f"tenax server: {access}", stream=sys.stderr),
+        show_dashboard=lambda address: say(f"tenax server: dashboard: {address}", stream=sys.stderr),
+    )
     return 0
 
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from tenax.errors import NotFound
 
@@ -29,12 +29,6 @@ _PART = 64_000
 """Bytes written at once. A client that reads slowly or not at all keeps only this much of an answer in memory."""
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-async def root() -> Response:
-    """Redirects to the page of the API, as long as there is no other page."""
-    return RedirectResponse("docs")
 
 
 @router.get("/docs")

@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from tenax import __version__
 from tenax.errors import Unreachable
-from tenax.server.long_poll import Stopping
 from tenax.server.schema.openapi import described
 from tenax.server.schema.responses import Health, Version, answer_view
 from tenax.server.services import services
 from tenax.store.migrate import require_current
+from tenax.web.long_poll import Stopping
 
 PATIENCE = 3.0
 """Seconds within which a reachable database answers."""

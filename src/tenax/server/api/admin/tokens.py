@@ -13,7 +13,7 @@ from tenax.server.schema import requests as bodies
 from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.responses import NewToken, TokenInfo, answer_view
-from tenax.server.services import engine, services
+from tenax.server.services import actor, engine, services
 from tenax.store.fleet import tokens
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
@@ -37,7 +37,7 @@ async def create_token(request: Request) -> Response:
     """
     wanted = await read_body(request, bodies.TOKEN)
     async with engine(request).context.transaction() as tx:
-        token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
+        token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role, actor=actor(request))
     services(request).authenticator.forget()
     return answer_view(NewToken(id=token_id, name=wanted.name, role=wanted.role, token=secret), 201)
 
@@ -51,7 +51,7 @@ async def revoke_token(
     This server refuses it at once, and other servers within seconds.
     """
     async with engine(request).context.transaction() as tx:
-        revoked = await tokens.revoke_token(tx, token_id)
+        revoked = await tokens.revoke_token(tx, token_id, actor=actor(request))
     services(request).authenticator.forget()
     return answer_view([_info(token) for token in revoked])
 

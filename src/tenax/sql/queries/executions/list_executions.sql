@@ -25,7 +25,7 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
   from tenax.execution e
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
- where ($1::bigint is null or e.id < $1)
+ where ($1::bigint is null or e.id < $1) and ($3::bigint is null or e.id >= $3)
    and :conditions
  order by :order desc
  limit $2::integer

@@ -1,7 +1,7 @@
 -- The reasons of a live item's failures are only in the log, which is read for items that have failed. `events` holds
 -- `"reason":"NAME"`, and the sentences under the same key do not look like names.
 (e.failure ->> 'reason' = any(:exact::text[]) or e.failure ->> 'reason' like any(:patterns::text[])
- or e.id in (select i.execution_id
+ or exists (select
                from tenax.item i
                join tenax.log l on l.execution_id = i.execution_id and l.at >= i.created_at
-              where i.ledger is not null and l.events like any(:logged::text[])))
+              where i.execution_id = e.id and i.ledger is not null and l.events like any(:logged::text[])))

@@ -1,4 +1,4 @@
 (e.failure ->> 'step' = any(:exact::text[]) or e.failure ->> 'step' like any(:patterns::text[])
- or e.id in (select i.execution_id
+ or exists (select
                from tenax.item i
-              where i.step = any(:exact::text[]) or i.step like any(:patterns::text[])))
+              where i.execution_id = e.id and (i.step = any(:exact::text[]) or i.step like any(:patterns::text[]))))

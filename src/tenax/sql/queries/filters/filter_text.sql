@@ -1,2 +1,2 @@
 (e.failure ->> 'message' ilike any(:contained::text[])
- or e.id in (select i.execution_id from tenax.item i where i.last_error ilike any(:contained::text[])))
+ or exists (select from tenax.item i where i.execution_id = e.id and i.last_error ilike any(:contained::text[])))

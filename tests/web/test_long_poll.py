@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from tenax.errors import Unreachable
-from tenax.server.long_poll import LongPolls
+from tenax.web.long_poll import LongPolls
 
 
 class Scene:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -12,7 +12,7 @@ from starlette.types import Scope
 from tenax.credentials.token_file import is_loopback
 from tenax.engine.context import EngineContext
 from tenax.errors import Forbidden, Unauthorized, UsageError
-from tenax.store.fleet.tokens import Role, any_live_token, find_token, hash_secret
+from tenax.store.fleet.tokens import Role, any_live_token, find_token, get_token, hash_secret
 
 TOKEN_CACHE_SECONDS = 5.0
 """Seconds for which a token is cached. A revocation takes effect at most this late."""
@@ -61,6 +61,10 @@ def is_public_path(path: str) -> bool:
     return path in HEALTH or path in ("/", PAGE) or path.startswith((CALLBACKS, f"{PAGE}/"))
 
 
+def headers_of(scope: Scope) -> dict[bytes, str]:
+    return {name: value.decode("latin-1") for name, value in scope["headers"]}
+
+
 class Authenticator:
     """Finds the caller of each request. Caches live tokens for a few seconds, so that few requests need the database.
 
@@ -74,12 +78,12 @@ class Authenticator:
         self._is_open = is_open
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
+        self._by_id: dict[int, tuple[Principal, float]] = {}
         self._guarded = (True, float("-inf"))
 
     async def admit(self, scope: Scope) -> Principal:
         """Returns the principal of a request. Raises `Unauthorized` or `Forbidden`."""
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        principal = await self._identify(headers)
+        principal = await self.identify(scope)
         method, path = scope["method"], scope["path"]
         if not is_allowed(principal.role, method, path):
             raise Forbidden(
@@ -88,18 +92,49 @@ class Authenticator:
             )
         return principal
 
+    async def with_token(self, secret: str) -> Principal:
+        """Returns the principal of a token's secret. Raises `Unauthorized` if the token is unknown or revoked."""
+        principal = await self._bearer(f"Bearer {secret}")
+        if principal is None:
+            raise Unauthorized("the token is unknown", remedy="`tenax token list` shows the live tokens")
+        return principal
+
+    async def with_id(self, token_id: int) -> Principal | None:
+        """Returns the principal of a live token. Returns None if the token is unknown or revoked."""
+        principal, until = self._by_id.get(token_id, (None, 0.0))
+        now = self._clock()
+        if principal is not None and now < until:
+            return principal
+        async with self._context.statements() as tx:
+            token = await get_token(tx, token_id)
+        if token is None or token.revoked_at is not None:
+            self._by_id.pop(token_id, None)
+            return None
+        principal = Principal(token.name, token.role, token.id)
+        self._by_id[token_id] = (principal, now + TOKEN_CACHE_SECONDS)
+        return principal
+
+    async def without_token(self, headers: Mapping[bytes, str]) -> Principal | None:
+        """Returns the principal of requests without a token on an open server. Returns None if the server requires one."""
+        if not self._is_open or await self._has_tokens():
+            return None
+        _refuse_other_sites(headers)
+        return ANONYMOUS
+
     def forget(self) -> None:
         """Drops all cached tokens. Called after a change of the tokens through this server."""
         self._known.clear()
+        self._by_id.clear()
         self._guarded = (True, float("-inf"))
 
-    async def _identify(self, headers: dict[bytes, str]) -> Principal:
+    async def identify(self, scope: Scope) -> Principal:
+        """Returns the principal of a request, by its token or because the server is open."""
+        headers = headers_of(scope)
         given = headers.get(b"authorization")
         if given is not None and (principal := await self._bearer(given)) is not None:
             return principal
-        if self._is_open and not await self._has_tokens():
-            _refuse_other_sites(headers)
-            return ANONYMOUS
+        if (anyone := await self.without_token(headers)) is not None:
+            return anyone
         if given is not None:
             raise Unauthorized("the token is unknown", remedy=_CHECK_YOURS)
         raise Unauthorized(
@@ -139,7 +174,7 @@ class Authenticator:
         return guarded
 
 
-def _refuse_other_sites(headers: dict[bytes, str]) -> None:
+def _refuse_other_sites(headers: Mapping[bytes, str]) -> None:
     """Refuses requests of web pages. Open access is for programs on this machine, and not for pages in its browser."""
     host, origin = headers.get(b"host", ""), headers.get(b"origin")
     if host and not is_loopback(urlsplit(f"//{host}").hostname or ""):

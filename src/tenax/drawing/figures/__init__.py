@@ -1,0 +1,1 @@
+"""Draws small figures: bars, strips, series and schedules."""

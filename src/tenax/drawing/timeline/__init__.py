@@ -1,0 +1,1 @@
+"""Describes and draws an execution over time."""

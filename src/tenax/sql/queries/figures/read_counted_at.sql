@@ -1,0 +1,1 @@
+select counted_at from tenax.roll_up

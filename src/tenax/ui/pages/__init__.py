@@ -1,0 +1,1 @@
+"""Answers the pages of the dashboard, one module for each."""

@@ -1,0 +1,61 @@
+"""Renders templates. Values of users are escaped, and a name that is missing is an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tenax import __version__
+from tenax.ui import words
+from tenax.ui.assets import asset_url
+
+
+def make_environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tenax.ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "tone": words.tone,
+        "in_utc": words.in_utc,
+        "duration": words.duration,
+        "number": words.number,
+        "first_line": words.first_line,
+        "pretty": pretty,
+    }
+    environment.globals |= {
+        "asset_url": asset_url,
+        "query": words.query,
+        "seconds_between": words.seconds_between,
+        "version": __version__,
+    }
+    environment.globals["ui"] = environment.get_template("ui.html").module
+    return environment
+
+
+def pretty(value: Any) -> str:
+    """Writes JSON for people."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+class Renderer:
+    """Renders pages, and single blocks of them for live updates and answers to htmx."""
+
+    def __init__(self) -> None:
+        self._environment = make_environment()
+
+    def page(self, template: str, values: Mapping[str, Any]) -> str:
+        return self._environment.get_template(template).render(values)
+
+    def blocks(self, template: str, names: Sequence[str], values: Mapping[str, Any]) -> dict[str, str]:
+        """Renders blocks of a template, without the rest of it. Returns them by their names."""
+        found = self._environment.get_template(template)
+        context = found.new_context(dict(values))
+        return {name: "".join(found.blocks[name](context)).strip() for name in names}

@@ -1,0 +1,52 @@
+// Draws charts with uPlot: one for each element with `data-chart`, in the colours of the theme.
+"use strict";
+(() => {
+  const drawn = new Map();
+
+  function colour(box, tone) {
+    const probe = document.createElement("span");
+    probe.className = `ink-${tone}`;
+    box.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  }
+
+  function draw(box) {
+    const { times, series, unit } = JSON.parse(box.dataset.chart);
+    const ink = colour(box, "muted");
+    const grid = { stroke: colour(box, "line"), width: 1 };
+    const font = `11px ${getComputedStyle(box).fontFamily}`;
+    const axis = { stroke: ink, grid, ticks: { show: false }, font };
+    const options = {
+      width: box.clientWidth,
+      height: box.clientHeight,
+      legend: { show: series.length > 1 },
+      cursor: { points: { size: 6 } },
+      series: [{}, ...series.map(({ name, tone }) => ({ label: name, stroke: colour(box, tone), width: 1.5, points: { show: false } }))],
+      axes: [axis, { ...axis, size: 52, values: (_, values) => values.map((value) => `${value.toLocaleString()}${unit}`) }],
+    };
+    return new window.uPlot(options, [times, ...series.map(({ values }) => values)], box);
+  }
+
+  function drawAll({ again = false } = {}) {
+    for (const [box, { plot }] of drawn) {
+      if (!box.isConnected) {
+        plot.destroy();
+        drawn.delete(box);
+      }
+    }
+    for (const box of document.querySelectorAll("[data-chart]")) {
+      const before = drawn.get(box);
+      if (before && !again && before.data === box.dataset.chart) continue;
+      before?.plot.destroy();
+      drawn.set(box, { plot: draw(box), data: box.dataset.chart });
+    }
+  }
+
+  document.addEventListener("tenax:changed", () => drawAll());
+  document.addEventListener("tenax:theme", () => drawAll({ again: true }));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll({ again: true }));
+  addEventListener("resize", () => drawAll({ again: true }));
+  document.addEventListener("DOMContentLoaded", () => drawAll());
+})();

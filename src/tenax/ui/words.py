@@ -1,0 +1,78 @@
+"""Turns values into the words and classes of templates."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from tenax.model.durations import format_duration
+
+TONES = {
+    "completed": "good",
+    "succeeded": "good",
+    "active": "good",
+    "healthy": "good",
+    "done": "good",
+    "running": "busy",
+    "accepted": "busy",
+    "queued": "wait",
+    "pending": "wait",
+    "waiting": "wait",
+    "preview": "wait",
+    "retrying": "warn",
+    "draining": "warn",
+    "degraded": "warn",
+    "held": "held",
+    "paused": "held",
+    "quarantined": "held",
+    "failed": "bad",
+    "unhealthy": "bad",
+    "lost": "bad",
+    "open": "bad",
+    "cancelled": "off",
+    "skipped": "off",
+    "unreachable": "off",
+    "stopped": "off",
+    "gone": "off",
+    "discarded": "off",
+}
+"""The tone of each state. The style sheet has a colour for each tone, and the state is also written as a word."""
+
+
+def tone(state: str) -> str:
+    """Returns the tone of a state; that of an unknown one is plain."""
+    return TONES.get(state, "plain")
+
+
+def in_utc(time: str) -> str:
+    """Writes a time of a view for people: 2026-01-31 09:30:00 UTC."""
+    return datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def seconds_between(start: str, end: str) -> float:
+    """Returns the seconds between two times of a view."""
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+
+
+def duration(seconds: float) -> str:
+    """Writes a duration with as many digits as people read: 1.2s, 45s, 3m20s."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 10 else format_duration(round(seconds))
+
+
+def number(value: float) -> str:
+    return f"{value:,}"
+
+
+def first_line(text: str, most: int = 200) -> str:
+    """Returns the first line of a text, shortened."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def query(**parameters: Any) -> str:
+    """Returns `?NAME=VALUE&...` of the parameters that have a value, or an empty text."""
+    given = {name.rstrip("_"): value for name, value in parameters.items() if value not in (None, "")}
+    return f"?{urlencode(given, doseq=True)}" if given else ""

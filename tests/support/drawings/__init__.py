@@ -1,0 +1,1 @@
+"""Makes executions to draw, and reads drawings."""
