@@ -49,7 +49,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "explain",
         "executions.history:explain",
         _EXECUTIONS,
-        "Explain why an attempt was retried or not.",
+        "Explain why something waits, was retried, failed or gets no work.",
     ),
     ("items", "executions.items:items", _EXECUTIONS, "List the items of a step's fan-out."),
     ("signal", "executions.waits:signal", _EXECUTIONS, "Send a signal to an execution."),

@@ -256,7 +256,8 @@ class WorkflowInfo(View):
     name: str
     version: str | None
     hash: str
-    created_at: str
+    created_at: str | None
+    """When it was stored. Null: it was not, and is listed because the workflow is paused."""
     paused_by: str | None = None
     """The person who paused the workflow. Null: it is not paused."""
     paused_why: str | None = None

@@ -36,7 +36,7 @@ from tenax.model.json_text import encode
 from tenax.model.letters.letter import place_of
 from tenax.model.policy import Policy
 from tenax.policy.letters import letter_moved, may_have_letter
-from tenax.policy.operator_actions import ON_ITEM, ItemAction
+from tenax.policy.operator_actions import FAILED_BY_OPERATOR, ON_ITEM, ItemAction
 from tenax.policy.outcome_events import Item, brief, item_event
 from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
@@ -45,8 +45,6 @@ from tenax.policy.retry.ledger import reset_ledger
 from tenax.policy.retry.vary import varied
 from tenax.policy.transition import STEP_OF, Consequences, FanOutCounters, item_result
 from tenax.policy.transitions import check
-
-FAILED_BY_OPERATOR = "failed_by_operator"
 
 
 class Instruction(NamedTuple):

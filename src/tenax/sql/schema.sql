@@ -825,7 +825,9 @@ create view tenax.attempt as
                 select v.compensates, v.step, v.item, v.attempt, min(v.id) filter (where v.is_start) as id,
                        bool_or(v.type = 'retry_rescheduled') as by_hand,
                        max(v.at) filter (where v.type in ('action_completed', 'compensation_completed')) as done_at,
-                       (array_agg(v.ended order by v.id desc) filter (where v.ended is not null))[1] as ended,
+                       -- An item that waits for its retry is cancelled after its attempt has ended.
+                       (array_agg(v.ended order by v.ended ->> 1 in ('item_cancelled', 'compensation_cancelled'), v.id desc)
+                           filter (where v.ended is not null))[1] as ended,
                        (array_agg(v.decided order by v.id desc) filter (where v.decided is not null))[1] as decided
                   from (
                     select u.id, u.at, u.type, u.step, u.item, u.compensates, u.is_start,

@@ -214,6 +214,25 @@ async def test_letters_are_discarded_by_filter(hand, monkeypatch):
     assert (await verify(hand))["violations"] == []
 
 
+async def test_letters_that_another_operator_was_quicker_with_do_not_end_it(hand, monkeypatch):
+    monkeypatch.setattr(operate, "AT_ONCE", 2)
+    for _ in range(5):
+        await failed(hand)
+    discard_letters = operate.letters.discard_letters
+    calls = 0
+
+    async def late_at_first(tx, ids, note, actor, now):
+        nonlocal calls
+        calls += 1
+        done = await discard_letters(tx, ids, note, actor, now)
+        return [] if calls == 1 else done
+
+    monkeypatch.setattr(operate.letters, "discard_letters", late_at_first)
+    done = await hand.engine.letters.discard_matching(LetterFilter(workflow="one"), actor="me", note="known")
+    assert done.changed == 3
+    assert await statuses(hand) == ["discarded"] * 5
+
+
 async def test_an_empty_filter_is_refused(hand):
     await failed(hand)
     with pytest.raises(UsageError, match="an empty filter would discard all dead letters"):

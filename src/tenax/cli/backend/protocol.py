@@ -260,6 +260,15 @@ async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFl
     return f"no worker is alive: start `{where.command('up')}`, or run it here: {here}"
 
 
+async def start_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
+    """Returns a warning if a new execution does not start: its workflow is paused, or no worker is alive. Else None."""
+    execution = await backend.get(execution_id)
+    if execution["status"] != "paused":
+        return await no_worker_warning(backend, execution_id, where)
+    resume = where.command("workflows", "resume", execution["workflow"])
+    return f"it begins paused, because its workflow is paused; let that go on: {resume}"
+
+
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Runs the work of a command to its end. Ctrl-C cancels the work and raises KeyboardInterrupt."""
     return asyncio.run(work)

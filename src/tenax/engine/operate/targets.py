@@ -48,7 +48,7 @@ def check_execution(row: ExecutionRow, asked: ActionRequest, *, deactivated: boo
         if row.state == "failed" and row.compensation is None and asked.action == "fail":
             raise Conflict(f"execution {row.id} has failed already; {choice_words(legal)}")
         raise Conflict(
-            f"execution {row.id} is {row.state}: {asked.action} is not for such a one; {choice_words(legal)}",
+            f"execution {row.id} is {row.state}: {asked.action} is not legal in this state; {choice_words(legal)}",
             remedy=_anew(row.id),
         )
     if row.compensation is not None and not (row.open and asked.action in ON_COMPENSATION):
@@ -189,4 +189,8 @@ def nothing_to_do(row: ExecutionRow, asked: ActionRequest, state: ExecutionState
             f"{where} has failed, and none of its items has: there is nothing to start again",
             remedy=_anew(row.id),
         )
-    return Conflict(f"{where} is {status}: {asked.action} is not for such a one; {choice_words(legal)}")
+    which = "" if asked.item is None else f" --item {asked.item}"
+    return Conflict(
+        f"{where} is {status}: {asked.action} is not legal in this state; {choice_words(legal)}",
+        remedy=f"`tenax explain {row.id} --step {asked.step}{which}` says why it is so",
+    )

@@ -78,10 +78,13 @@ async def _plan_of(context: EngineContext, name: str) -> tuple[Plan, int]:
         return entry.plan, entry.plan_id
     try:
         [found] = await plans_of(context, [Submission(workflow=name)])
-    except NotFound:
+    except NotFound as error:
         if await is_in_installed_pack(context, name):
             await find_action(context, name)  # says which actions the pack has
-        raise
+        raise NotFound(
+            f"{error.message}, and no action of an installed pack",
+            remedy="`tenax workflows` and `tenax action list` list what there is",
+        ) from error
     return found
 
 

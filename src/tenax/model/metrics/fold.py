@@ -193,6 +193,10 @@ class LogCounter:
             return
         due, retry = _time(data.available_at), self.underway.get(item)
         if retry is not None:
+            if (
+                due is not None and retry.due is not None
+            ):  # it waits for a shorter or longer time than was decided
+                retry.delay = max(0.0, retry.delay + due - retry.due)
             retry.due = due
         elif data.was == "failed" and event.attempt:
             self.underway[item] = RetryUnderway(event.attempt, "", MANUAL_RETRY, due=due)

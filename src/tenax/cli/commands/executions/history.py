@@ -165,7 +165,7 @@ def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any], *, 
     which: list[object] = ["--step", one["step"]]
     if not one.get("compensation"):
         which += [] if one.get("item") is None else ["--item", one["item"]]
-        which += ["--attempt", one["attempt"]]
+        which += [] if one["attempt"] is None else ["--attempt", one["attempt"]]
     whole = where.command("show", execution_id, *which)
     evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
     if evidence:
