@@ -27,7 +27,7 @@ _SPEC = {
     "parentTaskId": "is not carried over: a parent starts its children itself",
     "thinkingLevel": "is not carried over: pass it to the agent in `env`",
     "image": "is not carried over: the agent is a command on a worker",
-    "capabilities": "is not carried over: what an agent may do is its command's matter",
+    "capabilities": "is not carried over: the command of the agent limits what it may do",
     "resources": "is not carried over: a worker does not limit memory or processors",
     "storage": "is not carried over: each attempt has an inbox and an outbox folder",
     "health": "is not carried over: an agent that hangs ends by its timeout",
@@ -50,7 +50,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"
     )
-    meta.rest({"namespace": "is not carried over: the database is the space of names"})
+    meta.rest({"namespace": "is not carried over: all workflows of a database share their names"})
     tier = spec.one_of("tier", _TIERS, "legionary")
     prompt = _prompt(spec)
     if not spec.text("prompt").strip():
@@ -81,7 +81,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
 
 
 def _prompt(spec: Fields) -> str:
-    """Returns the prompt, with the flavor that the role's text gets there."""
+    """Returns the prompt. Hortator adds the `flavor` to the text of a role, and here it stands before the prompt."""
     prompt = literal_text(spec.text("prompt"))
     flavor = literal_text(spec.text("flavor"))
     if flavor:
@@ -97,7 +97,7 @@ def _model(spec: Fields) -> str:
     name = model.text("name")
     model.rest(
         {
-            "endpoint": "is not carried over: the agent's command knows its endpoint",
+            "endpoint": "is not carried over: give it to the command of the agent",
             "apiKeyRef": "is not carried over: pass the key in `env` as a secret of the worker",
         }
     )

@@ -263,7 +263,7 @@ class _Tasks:
     # -- templates
 
     def _find_published(self) -> None:
-        """Finds variables that one task publishes once: the published expression can stand in their place."""
+        """Finds the variables that are published only once. The published expression replaces each of them."""
         seen: dict[str, list[str]] = {}
         for task in self.tasks.values():
             for source in (task.data, *(one for one in _dicts(task.data.get("next")))):

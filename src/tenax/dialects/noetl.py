@@ -131,7 +131,7 @@ class _Playbook:
         return not self._kind(step) and "retry" not in step
 
     def _kind(self, step: Fields) -> str:
-        """Returns the tool of a step, whichever way its generation of playbooks names it."""
+        """Returns the tool of a step. Each generation of playbooks names it in another way."""
         if step.data.get("type") == "iterator" and isinstance(step.data.get("task"), dict):
             return str(step.data["task"].get("type") or "")
         if step.data.get("type") == "workbook":
@@ -193,7 +193,7 @@ class _Playbook:
         return step
 
     def _incoming(self, name: str, routers: set[str]) -> list[Edge]:
-        """Returns the ways to a step. A step that does no work is replaced by the ways to it."""
+        """Returns the edges to a step. A step that does no work is replaced by the edges that lead to it."""
         found: list[Edge] = []
         pending = list(self.ways.into.get(name, []))
         while pending:
@@ -263,7 +263,7 @@ class _Playbook:
         return step
 
     def _loop(self, step: Fields) -> Step:
-        """Reads the loop of a step, in the ways of all generations."""
+        """Reads the loop of a step, in the forms of all generations of playbooks."""
         if "loop" in step:
             loop = step.sub("loop")
             source, self.element = (
@@ -361,7 +361,7 @@ class _Playbook:
         return condition(made)
 
     def rewrite(self, parts: tuple[str, ...]) -> str | None:
-        """Returns the name here of a variable there. Results of steps are reached by the names of the steps."""
+        """Translates the name of a variable. NoETL reaches the results of steps by the names of the steps."""
         root, *below = parts
         if root == "workload" and below:
             self.workflow.declare(below[0], required=True)
@@ -375,7 +375,7 @@ class _Playbook:
         return None
 
     def _result(self, step: str, below: list[str]) -> list[str]:
-        """Returns the path within a result. There the data of a tool is in `data` or `result`."""
+        """Returns the path within a result. NoETL puts the data of a tool into `data` or `result`."""
         if below[:1] in (["data"], ["result"], ["response"]):
             rest = below[2:] if below[1:2] == ["data"] else below[1:]
             return ["data", *rest] if self.kinds[step] == "http" else rest

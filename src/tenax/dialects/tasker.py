@@ -36,7 +36,7 @@ _TOP = {
     "task_handler": "is not carried over: there is no handler of a whole task",
     "system_dependencies": "is not carried over: name the service of a step in its `dependency`",
     "domain_events": "is not carried over: the events of an execution are in its log",
-    "lifecycle": "is not carried over: the whole has a `deadline`, and nothing is given up for being stale",
+    "lifecycle": "is not carried over: give the workflow a `deadline`; executions do not become stale",
 }
 _STEP = {
     "publishes_events": "is not carried over: the events of an execution are in its log",
@@ -103,7 +103,7 @@ def _step(workflow: NativeWorkflow, step: Fields, kinds: dict[str, str]) -> None
 
 
 def _needs(workflow: NativeWorkflow, step: Fields, kinds: dict[str, str]) -> tuple[list[str], list[str]]:
-    """Returns the steps that a step waits for, and the conditions by which decisions create it."""
+    """Returns the steps that a step waits for, and the conditions under which decision steps create it."""
     key = step.first_of("dependencies", "depends_on", "depends_on_step", "depends_on_steps")
     needs, whens = [], []
     for original in map(str, step.listed(key)):

@@ -211,7 +211,7 @@ def _score(system: System, source: YamlSource) -> int:
 
 
 def _reads(system: System, source: YamlSource) -> bool:
-    """Tells whether a document can be read as that of a system that the user has named: a single key is enough."""
+    """Returns whether a document can be read as one of the system that the user has named. A single key is enough."""
     return _score(system, source) > 0 or (_recognised(source) is None and system.signs.knows(source.data))
 
 
@@ -274,5 +274,5 @@ def _is_native(source: YamlSource) -> bool:
 def _left_out(source: YamlSource, system: str) -> Entry:
     kind = source.data.get("kind") if isinstance(source.data, dict) else None
     what = f"a {kind}" if isinstance(kind, str) else "a document"
-    sentence = f"this is {what} and no part of an import from {system}: it was left out"
+    sentence = f"this is {what}, which an import from {system} leaves out"
     return Entry("dropped", sentence, file=source.filename, line=source.root.line)

@@ -113,8 +113,8 @@ def seconds_of(fields: Fields, key: str) -> float:
 
 
 def _with_kind(policy: Policy, kind: str) -> Policy:
-    """Sets which failures are retried. In Argo a node has failed if its container ended badly, and it has an error if the cluster
-    lost it."""
+    """Sets which failures are retried. In Argo a node fails if its container exits with an error, and it has an error if the
+    cluster loses it."""
     match kind:
         case "Always":
             return replace(policy, retry_on=EVERY_CLASS)

@@ -1,4 +1,5 @@
-"""Reads the workflows of Argo: the entry point becomes a workflow, and each template of steps that it calls another one."""
+"""Reads the workflows of Argo: the entry point becomes a workflow, and each template of steps that it calls becomes a workflow
+of its own."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"
     )
-    meta.rest({"namespace": "is not carried over: the database is the space of names"})
+    meta.rest({"namespace": "is not carried over: all workflows of a database share their names"})
     top.ignore("apiVersion", "kind", "status")
     body = spec
     if "workflowSpec" in spec:
@@ -199,7 +200,7 @@ class _Argo:
             self._depends(scope, task, made)
 
     def _depends(self, scope: Scope, task: Fields, made: Mapping[str, Step]) -> None:
-        """Reads the tasks that a task waits for, and the states in which it wants them."""
+        """Reads the tasks that a task waits for, and the states in which they must have ended."""
         native = made[task.text("name", "task")]
         needs = [str(one) for one in task.listed("dependencies")]
         words, plain = [], True
@@ -341,7 +342,7 @@ _DONE = "'completed', 'skipped'"
 
 
 def _defaults(template: Fields) -> dict[str, Any]:
-    """Returns the values that the parameters of a template have by themselves."""
+    """Returns the default values of the parameters of a template."""
     inputs = template.data.get("inputs")
     listed = inputs.get("parameters") if isinstance(inputs, dict) else None
     found = {

@@ -40,7 +40,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.ignore(
         "labels", "annotations", "creationTimestamp", "uid", "resourceVersion", "generation", "managedFields"
     )
-    meta.rest({"namespace": "is not carried over: the database is the space of names"})
+    meta.rest({"namespace": "is not carried over: all workflows of a database share their names"})
     top.ignore("apiVersion", "kind", "status")
     top.rest()
     if "jobTemplate" in spec:

@@ -23,7 +23,7 @@ FOREIGN = Policy(max_attempts=1, jitter=0.0, infra_attempts=0, honor_retry_after
 
 _DURATIONS = duration_fields(Policy) | duration_fields(Rule)
 _NOT_WRITTEN = ("attempt_cost", "forgives_only_lost")
-_MOST_SHOWN = 12  # delays in a sentence
+_MOST_SHOWN = 12  # delays that a sentence lists
 
 
 def policy_fields(policy: Policy) -> dict[str, Any]:

@@ -28,7 +28,7 @@ Step = dict[str, Any]
 
 
 class ForeignText(str):
-    """Is a text with templates that were made of foreign ones. It knows where it came from."""
+    """Holds a text with translated templates, and the place in the foreign file that it came from."""
 
     __slots__ = ("origin", "original")
     origin: Path
@@ -120,7 +120,7 @@ class NativeWorkflow:
 
 
 def set_retry(step: Step, policy: Policy, origin: Fields, key: str | None = None) -> None:
-    """Gives a step its policy, and reports the attempts and delays that come of it."""
+    """Gives a step its policy, and reports its attempts and delays."""
     step["retry"] = policy_fields(policy)
     origin.note("understood", key, f"step `{step['step']}`: {schedule_words(policy)}")
 

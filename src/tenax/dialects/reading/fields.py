@@ -24,7 +24,7 @@ class Fields:
         self._read: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
-        """Returns whether the key has a value. A key without one is as good as none."""
+        """Returns whether the key has a value. A key without one counts as absent."""
         return self.data.get(key) is not None
 
     def first_of(self, *keys: str) -> str:

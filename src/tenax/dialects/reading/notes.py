@@ -11,7 +11,7 @@ from tenax.model.source.findings import MOST_FINDINGS, Path, format_path, shorte
 from tenax.model.source.yaml_source import YamlSource
 
 Kind = Literal["understood", "changed", "dropped"]
-"""`understood` has an exact counterpart. `changed` has one that differs as the sentence says. `dropped` has none."""
+"""`understood` has an exact counterpart. `changed` has one that differs, and the entry says how. `dropped` has none."""
 
 _LONGEST_SENTENCE = 600  # characters
 
@@ -56,7 +56,7 @@ class Notes:
         self._entries[entry] = None  # a part that is used twice is reported once
 
     def mistake(self, path: Path, message: str) -> None:
-        """Reports a value that the other system could not read either."""
+        """Reports a mistake in the file: a value that the other system could not read either."""
         line, column = self._place(path)
         self._mistakes.append(
             Finding(

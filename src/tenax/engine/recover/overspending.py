@@ -1,4 +1,5 @@
-"""Ends what has spent more than its budget: running attempts of items with a budget of their own, and whole trees."""
+"""Ends attempts and trees that have spent more than their budget: running attempts of items with a budget of their own, and
+whole trees."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ TOLD_ITEMS = 1_000  # running attempts that are looked at together
 
 
 async def end_overspent_attempts(context: EngineContext, but: Sequence[int]) -> int:
-    """Ends running attempts that have told of more than what is left of the budget of their item. Returns their number."""
+    """Ends running attempts that have reported more usage than the budget of their item has left. Returns their number."""
     ended = after = 0
     while True:
         async with context.transaction() as tx:
@@ -81,7 +82,7 @@ def _overspent(item: ToldItem) -> Outcome:
 
 
 async def end_overspent_tree(context: EngineContext, tree: OverspentTree) -> int:
-    """Fails an execution whose tree has spent more than its budget, and cancels everything of it that is not done."""
+    """Fails an execution whose tree has spent more than its budget, and cancels all of its work that has not ended."""
     async with context.transaction() as tx:
         executions, now = await live_items.lock_executions(tx, [tree.execution_id])
         if now is None or not executions[tree.execution_id].open or executions[tree.execution_id].failing:

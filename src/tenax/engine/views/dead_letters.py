@@ -27,7 +27,7 @@ from tenax.store.tables import executions
 from tenax.store.tables.log import get_item_events
 
 LOG_ROWS_COUNTED = 50_000
-"""Rows of the log up to which the attempts beside the groups are counted."""
+"""Rows of the log. If the time of the groups has more, the attempts beside them are not counted."""
 _ENDS = (*sorted(ATTEMPT_ENDS), "compensation_completed", "compensation_error")
 _Minutes = Sequence[tuple[datetime, int]]
 

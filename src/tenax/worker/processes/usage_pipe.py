@@ -1,4 +1,4 @@
-"""Reads what a running program says of its usage: JSON lines on a file descriptor, each with the sum of its attempt."""
+"""Reads the usage that a running program reports: JSON lines on a file descriptor, each with the sums of the attempt so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenax.model.attempt.usage import read_usage
 VARIABLE = "TENAX_USAGE_FD"
 """The environment variable that names the file descriptor."""
 _LONGEST_LINE = 65_536
-"""Bytes of a line. What is longer is no usage, and is dropped."""
+"""Bytes of a line. A longer line is dropped."""
 _AT_ONCE = 65_536
 """Bytes that are read together."""
 _LAST_READS = 16
@@ -24,7 +24,8 @@ _LAST_READS = 16
 
 
 class UsagePipe:
-    """Is a pipe from a program to this process. Lines that are no usage are ignored: they must not fail the attempt."""
+    """Is a pipe from a program to this process. Lines that do not report usage are ignored, because they must not fail the
+    attempt."""
 
     def __init__(self, on_usage: Callable[[Usage], None]) -> None:
         self._on_usage = on_usage
