@@ -169,6 +169,7 @@ def test_letters_are_filtered_by_fields_and_paged(server, hand):
         assert own.count('id="letter-') == 1
         wrong = http.get("/dead-letters?filter=stepp%3Dx")
         assert (wrong.status_code, "did you mean" in wrong.text) == (400, True)
+        assert "No dead letter fits" not in wrong.text
         assert http.get("/dead-letters/999999").status_code == 404
 
 

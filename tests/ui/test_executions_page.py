@@ -44,6 +44,7 @@ async def test_a_wrong_filter_is_explained_beside_its_field(server, browser):
     page = await browser.open(f"{server.url}/executions?filter=stauts%3Dfailed")
     await expect(page.get_by_role("alert")).to_contain_text("did you mean")
     await expect(page.get_by_role("searchbox")).to_have_attribute("aria-invalid", "true")
+    await expect(page.get_by_text("No execution fits")).to_have_count(0)
 
 
 async def test_older_executions_are_on_the_next_page(server, hand, browser):
