@@ -53,7 +53,7 @@ def test_a_stream_tells_the_present_state_and_then_each_change(server, hand):
         assert f'id="execution-{execution}"' in next_data(events)["data"]
         hand.succeed()
         told = next(event for event in events if ">completed<" in event.get("data", ""))
-        assert told["data"].count("<hx-partial") == 1
+        assert told["data"].count("<hx-partial") == 2  # the counts of the states, and the list
 
 
 def test_a_browser_that_comes_back_gets_only_what_it_does_not_have(server, hand):
