@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from tenax.cli.flags import TargetFlags
-from tenax.cli.output import one_line
-from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
+from tenax.drawing.fleet_words import fleet_event_words, is_of_worker
+from tenax.drawing.text_lines import one_line
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Event
 from tenax.policy.retry.attempt_words import uncounted_progress
@@ -254,20 +253,6 @@ def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> st
             return f"waiting for its callback{by}"
         case other:
             return f"waiting: {other}"
-
-
-def how_to_answer(
-    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: TargetFlags
-) -> str:
-    """Returns the command that answers a wait for a person. Returns an empty text for other waits."""
-    match waiting["for"]:
-        case "signal":
-            return f"send it: {where.command('signal', execution_id, waiting.get('signal'))}"
-        case "approval":
-            which = [] if item is None else ["--item", item]
-            return f"{where.command('approve', execution_id, step, *which)} (or reject)"
-        case _:
-            return ""
 
 
 def failure_words(failure: Mapping[str, Any] | None) -> str:
