@@ -48,10 +48,12 @@ _HANDED_BACK = {"draining": "its worker is stopping", "no_handler": "its worker 
 class EventWording:
     """Describes the events of one execution in their order.
 
-    It remembers how many attempts counted, since a single event does not say so.
+    It remembers how many attempts counted, since a single event does not say so. For events from the middle of a log it assumes that
+    all earlier attempts counted, until an event tells.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, from_start: bool = True) -> None:
+        self._from_start = from_start
         self._counted: dict[tuple[str | None, int | None, bool], int] = {}
 
     def words(self, event: Event) -> str:
@@ -61,7 +63,8 @@ class EventWording:
         after = event.data.get("decision", {}).get("after")
         if after:
             self._counted[whose] = after["counted"]
-        words = _words(event, self._counted.get(whose, 0))
+        unknown = 0 if self._from_start else (event.attempt or 1) - 1
+        words = _words(event, self._counted.get(whose, unknown))
         return f"compensation: {words}" if compensates else words
 
 

@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 
 from tenax.engine.engine import Engine
-from tenax.errors import TenaxError, Unauthorized, Unreachable
+from tenax.errors import Forbidden, TenaxError, Unauthorized, Unreachable
 from tenax.ui.dashboard import SIGN_IN, Dashboard, Visitor
 from tenax.ui.live.stream import LiveStream
 from tenax.ui.live.topics import Subject
@@ -114,6 +114,26 @@ def answer_done(request: Request, target: str) -> Response:
     if is_htmx(request):
         return Response(status_code=204, headers={**HEADERS, "hx-redirect": target})
     return RedirectResponse(target, 303, headers=HEADERS)
+
+
+def answer_result(request: Request, result: str, target: str, label: str) -> Response:
+    """Answers an action with what it has done: a notice on the page that has asked, or a page that leads to `target`."""
+    values = values_of(request) | {"title": "Done", "result": result, "target": target, "label": label}
+    renderer = dashboard(request).renderer
+    if is_htmx(request):
+        [notice] = renderer.blocks("done.html", ["notice"], values).values()
+        return html(notice, headers={"hx-retarget": NOTICES, "hx-reswap": "innerHTML"})
+    return html(renderer.page("done.html", values))
+
+
+def require_operator(request: HTTPConnection) -> None:
+    """Refuses a form to people who may not send it."""
+    someone = visitor(request)
+    if not someone.may_act:
+        raise Forbidden(
+            f"the token {someone.principal.name!r} has the role {someone.principal.role}, which may not act",
+            remedy="sign in with a token of the role operator: tenax token create NAME --role operator",
+        )
 
 
 def render_blocks(
