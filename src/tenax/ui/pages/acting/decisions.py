@@ -69,6 +69,7 @@ class Shown(NamedTuple):
     name: str
     delay: Markup | None
     delay_words: str | None
+    roll: str
     checks: list[CheckLine]
     ledger: list[LedgerLine]
     limits: list[tuple[str, str]]
@@ -149,6 +150,7 @@ def _shown(one: Decided, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
         explanation=told,
         name=work_name(told.step, told.item, compensation=told.compensation),
         delay=None if parts is None else Markup(draw_delay_bar(parts, width=320)),  # noqa: S704 -- the drawing escapes its texts
+        roll=f"{decision.get('roll', 0.0):.6g}",
         delay_words=_line_of(told.text, "Delay: "),
         checks=[_check(check) for check in decision.get("checks", ())],
         ledger=list(_ledger(decision)),
