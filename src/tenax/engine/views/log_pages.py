@@ -13,7 +13,7 @@ from tenax.store.tables import executions
 from tenax.store.tables.log import get_event_page
 
 MOST_EVENTS = 500  # events of a page
-MOST_LOOKED = 3000  # events that one search looks at
+MOST_LOOKED = 2000  # events that one search looks at
 
 
 async def read_event_page(
