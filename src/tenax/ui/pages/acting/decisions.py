@@ -14,7 +14,7 @@ from tenax.drawing.figures.small_bars import delay_parts, draw_delay_bar
 from tenax.engine.engine import Engine
 from tenax.model.decision import Ledger
 from tenax.model.definition.workflow import COMPENSATION
-from tenax.model.metrics.pages import Decided
+from tenax.model.metrics.pages import ExplainedDecision
 from tenax.model.views import Explanation
 from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.policy.retry.explain import rule_meaning, value_words, work_name
@@ -140,7 +140,7 @@ async def _values(on: Engine, execution_id: int, about: About) -> dict[str, Any]
     }
 
 
-def _shown(one: Decided, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
+def _shown(one: ExplainedDecision, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
     told = one.explanation
     decision = told.decision
     parts = delay_parts(decision)
