@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,7 +17,10 @@ from tenax.ui.assets import asset_url
 from tenax.ui.offers import offers, offers_by_status, waiting_for_people
 
 
+@cache
 def make_environment() -> Environment:
+    """Returns the templates. A process compiles each of them once, since the live updates of a page rest as long as a
+    rendering was slow."""
     environment = Environment(
         loader=PackageLoader("tenax.ui"),
         autoescape=True,
