@@ -7,12 +7,12 @@ from tenax.ui.pages import (
     bulk,
     bulk_actions,
     dead_letters,
-    execution_actions,
     executions,
     letter_actions,
     saved_views,
     sign_in,
 )
+from tenax.ui.pages.acting import actions, again, decisions, events
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -20,11 +20,14 @@ HOME = "/executions"
 PAGES = (
     Page("/executions", executions.router, title="Executions", key="e"),
     Page("/executions", saved_views.router),
-    Page("/executions", execution_actions.router),
     Page("/dead-letters", letter_actions.router),
     Page("/dead-letters", dead_letters.router, title="Dead letters", key="d"),
     Page("/bulk", bulk_actions.router),
     Page("/bulk", bulk.router, title="Bulk jobs", key="b"),
+    Page("/executions", actions.router),
+    Page("/executions", again.router),
+    Page("/executions", events.router),
+    Page("/executions", decisions.router),
     Page("/sign-in", sign_in.router),
     Page("/sign-out", sign_in.sign_out_router),
 )

@@ -11,7 +11,8 @@ from tenax.cli.flags import Json
 from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import read_bytes
 from tenax.cli.input.policies import default_retry, policies_of
-from tenax.cli.output import new_table, one_line, print_json, printable, say, show
+from tenax.cli.output import new_table, print_json, say, show
+from tenax.drawing.text_lines import one_line, printable
 from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy, rule_as_dict
