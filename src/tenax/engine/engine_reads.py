@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.views import audit as audit_views
-from tenax.engine.views import diagnosis, log_pages, selection
+from tenax.engine.views import diagnosis, log_pages, selection, step_parts
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
-from tenax.model.execution_views import Event, Execution, News
+from tenax.model.execution_views import Event, Execution, News, StepDefinition, Work
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.metrics.pages import EventPage, ExecutionPage, ItemStrip, StateCounts
@@ -99,6 +99,10 @@ class EngineReads:
         """Says why an execution, a step or an item stands as it stands."""
         return await diagnosis.diagnose(self.context, execution_id, step=step, item=item)
 
+    async def diagnose_view(self, execution: Execution, *, step: str | None = None) -> Diagnosis:
+        """Says why an execution that the caller has read, or one of its steps, stands as it stands."""
+        return await diagnosis.diagnose_view(self.context, execution, step=step)
+
     async def diagnose_worker(self, name: str) -> Diagnosis:
         """Says why a worker gets no work."""
         return await diagnosis.diagnose_worker(self.context, name)
@@ -124,6 +128,14 @@ class EngineReads:
     ) -> Sequence[ItemInfo]:
         """Returns the items of a fan-out after this one, in the order of the list."""
         return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
+
+    async def item_works(self, execution_id: int, step: str, numbers: Sequence[int]) -> Mapping[int, Work]:
+        """Returns items of a fan-out with their attempts, by their numbers."""
+        return await step_parts.item_works(self.context, execution_id, step, numbers)
+
+    async def step_definition(self, execution_id: int, step: str) -> StepDefinition:
+        """Returns the definition of a step, and its resolved retry policy."""
+        return await step_parts.step_definition(self.context, execution_id, step)
 
     async def audit(
         self,

@@ -33,10 +33,19 @@ async def diagnose(
 ) -> Diagnosis:
     """Diagnoses an execution, one of its steps, or an item of a fan-out. If it waits for a child, the sentence goes on
     with the diagnosis of the child."""
-    found = await _diagnose(context, execution_id, step, item)
+    if item is not None and step is None:
+        raise UsageError("an item is one of a step: name the step as well")
+    return await diagnose_view(context, await get(context, execution_id), step=step, item=item)
+
+
+async def diagnose_view(
+    context: EngineContext, execution: Execution, *, step: str | None = None, item: int | None = None
+) -> Diagnosis:
+    """Diagnoses an execution that the caller has read, as `diagnose` does."""
+    found = await _diagnose(context, execution, step, item)
     sentences, last = [found.sentence], found
     while last.doors and last.doors[0].child is not None and len(sentences) <= CHILDREN_FOLLOWED:
-        last = await _diagnose(context, last.doors[0].child, None, None)
+        last = await _diagnose(context, await get(context, last.doors[0].child), None, None)
         sentences.append(last.sentence)
     if last is found:
         return found
@@ -46,13 +55,10 @@ async def diagnose(
 
 
 async def _diagnose(
-    context: EngineContext, execution_id: int, step: str | None, item: int | None
+    context: EngineContext, execution: Execution, step: str | None, item: int | None
 ) -> Diagnosis:
-    if item is not None and step is None:
-        raise UsageError("an item is one of a step: name the step as well")
-    execution = await get(context, execution_id)
     if step is not None and step not in execution.steps:
-        raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, execution.steps)}")
+        raise NotFound(f"execution {execution.id} has no step {step!r}{suggest(step, execution.steps)}")
     if item is not None and step is not None:
         return await _diagnose_item(context, execution, step, item)
     decisions = await _last_decisions(context, execution, _failed_step(execution) if step is None else step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenax.ui.page import Page
 from tenax.ui.pages import execution_actions, executions, sign_in
+from tenax.ui.pages.execution import routes as execution
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -11,6 +12,8 @@ HOME = "/executions"
 PAGES = (
     Page("/executions", executions.router, title="Executions", key="e"),
     Page("/executions", execution_actions.router),
+    Page("/executions", execution.router),
+    Page("/executions", execution.download_router),
     Page("/sign-in", sign_in.router),
     Page("/sign-out", sign_in.sign_out_router),
 )
