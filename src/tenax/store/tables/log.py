@@ -184,7 +184,7 @@ async def get_item_events(
     tx: Connection, execution_id: int, step: str, numbers: Sequence[int]
 ) -> list[Event]:
     """Returns the events of some items of a fan-out, in their order. They have no sequence numbers."""
-    parts = [f'%"item":{space}{number}%' for number in numbers for space in ("", " ")]
+    parts = [f'"item":{space}{number}' for number in numbers for space in ("", " ")]
     return await _events(await tx.fetch(sql("get_item_events"), execution_id, step, numbers, parts))
 
 

@@ -31,7 +31,7 @@ class AttemptRow:
     """Seconds between the time at which it could start and its start."""
     took: float | None
     rule: str | None
-    """The meaning of the rule that gave the verdict."""
+    """Why its verdict was given."""
     evidence: Sequence[tuple[str, str]]
     """The long texts of the failure, with their names."""
     more: Mapping[str, Any]
@@ -93,7 +93,7 @@ def _row(attempt: Attempt, step: str, address: str, part: str, ready: str | None
         part=part,
         queue_wait=_seconds(ready, attempt.started_at),
         took=_seconds(attempt.started_at, attempt.ended_at),
-        rule=rule_meaning(attempt.rule) if attempt.rule else None,
+        rule=_why(attempt.rule) if attempt.rule else None,
         evidence=[(name, str(failure[name])) for name in _EVIDENCE if failure.get(name)],
         more={
             name: value
@@ -101,6 +101,12 @@ def _row(attempt: Attempt, step: str, address: str, part: str, ready: str | None
             if name not in _TOLD and value not in (None, "", [], {})
         },
     )
+
+
+def _why(rule: str) -> str:
+    """Returns the meaning of a rule without its verdict at the end, which the row has."""
+    meaning = rule_meaning(rule)
+    return meaning.rpartition(": ")[0] or meaning
 
 
 def _seconds(start: str | None, end: str | None) -> float | None:

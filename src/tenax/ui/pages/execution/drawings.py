@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from tenax.drawing.figures.heat_strip import HeatCell, draw_heat_strip
 from tenax.drawing.figures.small_bars import draw_budget_bar
-from tenax.drawing.graph import drawing_of
-from tenax.drawing.graph_summary import for_page
+from tenax.drawing.graph import Drawing, DrawnStep, drawing_of
+from tenax.drawing.graph_summary import MAX_STEPS, for_page
 from tenax.drawing.svg import draw_graph
 from tenax.drawing.timeline.execution_rows import FanOut, timeline_of
 from tenax.drawing.timeline.timeline_svg import draw_timeline
@@ -25,6 +25,7 @@ from tenax.ui.pages.execution.links import drawing_link
 
 MOST_STRIPS = 8  # fan-outs whose items are drawn; of the others the states are counted
 MOST_ITEMS = 8  # items of a fan-out that have a row of their own
+LARGE = 1000  # items of a fan-out of which none has a row
 MOST_MARKS = 50  # actions of people in a timeline
 MOST_ROWS = 80  # rows of a timeline
 CELLS = 100  # ranges of items in a timeline
@@ -33,10 +34,42 @@ IN_TROUBLE = ("failed", "held", "retrying", "running")
 
 def graph_of(execution: Execution) -> Markup:
     """Draws the graph of the steps from the execution itself, since the workflow may have changed."""
-    steps = tuple(_step(name, step) for name, step in execution.steps.items())
-    states = {name: _state(step) for name, step in execution.steps.items()}
-    drawing = drawing_of(Workflow(execution.workflow, steps), states=states)
-    return _safe(draw_graph(for_page(drawing), link=drawing_link(execution.id)))
+    if len(execution.steps) > MAX_STEPS:
+        drawing = for_page(Drawing(execution.workflow, _bare_nodes(execution)))
+    else:
+        steps = tuple(_step(name, step) for name, step in execution.steps.items())
+        states = {name: _state(step) for name, step in execution.steps.items()}
+        drawing = drawing_of(Workflow(execution.workflow, steps), states=states)
+    return _safe(draw_graph(drawing, link=drawing_link(execution.id)))
+
+
+def _bare_nodes(execution: Execution) -> dict[str, DrawnStep]:
+    """Returns what a summary of many steps reads of them: their layers and states."""
+    layers = _layers(execution)
+    return {
+        name: DrawnStep(name, (), (), None, layers[name], goal=False, status=step.status)
+        for name, step in execution.steps.items()
+    }
+
+
+def _layers(execution: Execution) -> dict[str, int]:
+    """Returns the length of the longest path to each step."""
+    dependents: dict[str, list[str]] = {}
+    missing: dict[str, int] = {}
+    for name, step in execution.steps.items():
+        missing[name] = len(step.needs)
+        for need in step.needs:
+            dependents.setdefault(need, []).append(name)
+    layers = dict.fromkeys(execution.steps, 0)
+    ready = [name for name, needs in missing.items() if not needs]
+    while ready:
+        name = ready.pop()
+        for dependent in dependents.get(name, ()):
+            layers[dependent] = max(layers[dependent], layers[name] + 1)
+            missing[dependent] -= 1
+            if not missing[dependent]:
+                ready.append(dependent)
+    return layers
 
 
 async def timeline(engine: Engine, execution: Execution) -> Markup:
@@ -120,7 +153,10 @@ async def _fan_outs(engine: Engine, execution: Execution) -> dict[str, FanOut]:
 
 
 async def _shown_items(engine: Engine, execution: Execution, step: str) -> dict[int, Any]:
+    """Returns the items that have rows of their own: none of a large fan-out, whose log is long to read."""
     counts = execution.steps[step].items or {}
+    if counts.get("total", 0) > LARGE:
+        return {}
     states = None if counts.get("total", 0) <= MOST_ITEMS else IN_TROUBLE
     if states is not None and not any(counts.get(state) for state in states):
         return {}

@@ -13,6 +13,7 @@ from tenax.model.views import Tree
 from tenax.ui.pages.execution.drawings import budget_bars, graph_of, timeline
 from tenax.ui.pages.execution.frame import frame
 from tenax.ui.pages.execution.links import item_address, step_address
+from tenax.ui.pages.execution.ticking import pieces_of
 
 TEMPLATE = "executions/show.html"
 BLOCKS = ("diagnosis", "waits", "graph", "timeline", "step_list", "budgets", "family")
@@ -20,6 +21,7 @@ STEPS_SHOWN = 30  # steps in the table of the overview
 STEPS_OF_PAGE = 100
 RETRIES_SHOWN = 5  # retries that count down
 WAITS_SHOWN = 20
+FOR_PEOPLE = ("approval", "signal")
 FAMILY_SHOWN = 100  # executions of the tree
 _WORST_FIRST = (
     "failed", "held", "retrying", "running", "queued", "pending", "cancelled", "unreachable", "skipped", "completed",
@@ -59,11 +61,17 @@ async def overview(engine: Engine, execution_id: int) -> dict[str, Any]:
     execution = await engine.get(execution_id)
     diagnosis = await engine.diagnose_view(execution)
     lines = step_lines(execution)
+    waits = list(_waits(execution))
+    retries = _retries(execution)
+    if diagnosis.doors and diagnosis.doors[0].door == "due":  # the sentence itself names the first retry
+        retries = retries[1:]
     return {
         **await frame(engine, execution, "Overview", diagnosis),
         "diagnosis": diagnosis,
-        "retries": _retries(execution),
-        "waits": list(_waits(execution))[:WAITS_SHOWN],
+        "sentence": pieces_of(diagnosis.sentence, diagnosis, execution),
+        "retries": retries,
+        "for_people": [wait for wait in waits if wait.waiting["for"] in FOR_PEOPLE][:WAITS_SHOWN],
+        "waits": [wait for wait in waits if wait.waiting["for"] not in FOR_PEOPLE][:WAITS_SHOWN],
         "graph": graph_of(execution),
         "timeline": await timeline(engine, execution),
         "lines": lines[:STEPS_SHOWN],

@@ -17,6 +17,7 @@ from tenax.ui.pages.execution.attempt_rows import page_of, rows_of
 from tenax.ui.pages.execution.drawings import strip_of
 from tenax.ui.pages.execution.frame import frame
 from tenax.ui.pages.execution.links import items_address
+from tenax.ui.pages.execution.ticking import pieces_of
 
 STEP = "executions/step.html"
 STEP_BLOCKS = ("step_state", "step_items", "step_attempts", "step_result")
@@ -29,11 +30,13 @@ ITEMS_OF_PAGE = 50
 async def step_view(engine: Engine, execution_id: int, name: str, before: int | None) -> dict[str, Any]:
     execution, step = await _read(engine, execution_id, name)
     undoing = step.compensation
+    diagnosis = await engine.diagnose_view(execution, step=name)
     return {
         **await frame(engine, execution),
         "name": name,
         "step": step,
-        "diagnosis": await engine.diagnose_view(execution, step=name),
+        "diagnosis": diagnosis,
+        "sentence": pieces_of(diagnosis.sentence, diagnosis, execution),
         "definition": definition_facts(await engine.step_definition(execution_id, name)),
         "attempts": page_of(list(rows_of(step, execution_id, name)), before),
         "undone": None if undoing is None else page_of(list(rows_of(undoing, execution_id, name)), None),
