@@ -11,9 +11,18 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import BrowserContext, ConsoleMessage, Page, Request, Response, async_playwright
+from playwright.async_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    async_playwright,
+    expect,
+)
 
 CHROMIUM = shutil.which("chromium")
+PATIENCE = 15_000  # milliseconds: a busy machine renders live pages less often
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
@@ -77,7 +86,8 @@ async def browsing(**options: Any) -> AsyncIterator[Browsing]:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
             context = await browser.new_context(viewport=WIDE, **options)
-            context.set_default_timeout(15_000)
+            context.set_default_timeout(PATIENCE)
+            expect.set_options(timeout=PATIENCE)
             opened = Browsing(context)
             yield opened
             opened.check()
@@ -94,7 +104,7 @@ async def sign_in(page: Page, token: str) -> None:
 async def assert_accessible(page: Page) -> None:
     """Checks a page with axe, in light and in dark."""
     for theme in ("light", "dark"):
-        await page.emulate_media(color_scheme=theme)
+        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # colours change at once
         found = await Axe().run(page)
         told = [
             (one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found.response["violations"]

@@ -161,11 +161,6 @@
 
   // -- htmx
 
-  // What a person has unfolded stays so: the server does not know of it.
-  document.addEventListener("htmx:before:morph:attr", (event) => {
-    if (event.detail.attrName === "open" && event.target.matches?.("details")) event.preventDefault();
-  });
-
   document.addEventListener("htmx:after:swap", (event) => {
     prepare(document);
     const dialog = document.getElementById("dialog");

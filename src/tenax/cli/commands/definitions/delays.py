@@ -16,8 +16,7 @@ from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy, rule_as_dict
 from tenax.policy.check import load_workflow
-from tenax.policy.retry.delay_table import DelayRow, delay_table, within_rule
-from tenax.policy.retry.policy_words import policy_words
+from tenax.policy.retry.delay_table import DelayRow, delay_table, policy_words, within_rule
 from tenax.policy.retry.resolve import CompiledRule, compile_policy
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -92,20 +92,17 @@ async def strip_of(engine: Engine, execution_id: int, step: str) -> Markup | Non
     return _safe(draw_heat_strip(cells, step=step, link=drawing_link(execution_id), width=960))
 
 
-def budget_bars(budgets: Sequence[TreeBudget]) -> list[tuple[TreeBudget, list[Markup]]]:
-    """Draws the budgets of the trees to which an execution belongs."""
+def budget_bars(budgets: Sequence[TreeBudget]) -> list[tuple[TreeBudget, list[tuple[str, Markup]]]]:
+    """Draws the budgets of the trees to which an execution belongs: a bar for each unit that is limited."""
     return [(budget, list(_bars(budget))) for budget in budgets]
 
 
-def _bars(budget: TreeBudget) -> list[Markup]:
-    bars = []
+def _bars(budget: TreeBudget) -> Iterator[tuple[str, Markup]]:
     if budget.cost_usd is not None:
-        bars.append(draw_budget_bar(budget.spent_usd, budget.reserved_usd, budget.cost_usd))
+        yield "USD", _safe(draw_budget_bar(budget.spent_usd, budget.reserved_usd, budget.cost_usd))
     if budget.tokens is not None:
-        bars.append(
-            draw_budget_bar(budget.spent_tokens, budget.reserved_tokens, budget.tokens, unit="tokens")
-        )
-    return [_safe(bar) for bar in bars]
+        bar = draw_budget_bar(budget.spent_tokens, budget.reserved_tokens, budget.tokens, unit="tokens")
+        yield "tokens", _safe(bar)
 
 
 def _safe(drawing: str) -> Markup:

@@ -12,7 +12,7 @@ from tenax.model.durations import format_duration
 from tenax.model.execution_views import Execution, Step, StepDefinition
 from tenax.model.policy import Policy, rule_as_dict
 from tenax.model.source.findings import suggest
-from tenax.policy.retry.policy_words import policy_words
+from tenax.policy.retry.delay_table import policy_words
 from tenax.ui.pages.execution.attempt_rows import page_of, rows_of
 from tenax.ui.pages.execution.drawings import strip_of
 from tenax.ui.pages.execution.frame import frame
