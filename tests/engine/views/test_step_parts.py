@@ -99,3 +99,17 @@ async def test_a_completed_fan_out_is_diagnosed_by_its_items(hand):
     await hand.succeed(leased[1])
     found = await hand.engine.diagnose(id_, step="each")
     assert found.sentence == "Step each completed: 1 of 2 items succeeded."
+
+
+async def test_a_failure_is_explained_however_long_ago_it_was(hand):
+    both = json.loads(fan(list(range(300)), parallelism=300))
+    first = {"step": "first", "type": "python", "task": "t", "on_failure": "continue", "retry": False}
+    both["workflow"] = [first, {**both["workflow"][0], "needs": ["first"]}]
+    id_ = await hand.submit(json.dumps(both))
+    await give_up(hand, await hand.lease_one())
+    soon = await hand.engine.diagnose(id_, step="first")
+    for attempt in await hand.lease(slots=300):
+        await hand.succeed(attempt)
+    assert (await hand.engine.event_page(id_, limit=500)).older is not None
+    assert (await hand.engine.diagnose(id_, step="first")).sentence == soon.sentence
+    assert "It is not retried" in soon.sentence or "is final" in soon.sentence

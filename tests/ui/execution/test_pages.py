@@ -83,6 +83,9 @@ def test_the_step_tells_its_policy_and_each_attempt(hand, read):
     assert "transient connection_failed" in words
     assert "the shop is closed" in words
     assert re.search("Retried after 1h ?: nothing stands against it", words)
+    assert f"/executions/{id_}/decisions?step=fetch&attempt=1" in links(
+        read(f"/executions/{id_}/steps/fetch")
+    )
     assert re.search(r'Changed by vary 1: \{"args": \{"model": "small"\}\}', words)
     assert "hand" in words
     assert "no step 'fetsh'; did you mean" in said(read(f"/executions/{id_}/steps/fetsh", 404))
@@ -198,6 +201,22 @@ def test_a_child_and_its_parent_lead_to_each_other(hand, read):
     assert f"small {other}" in family
     assert {f"/executions/{id_}", f"/executions/{id_}/steps/run"} <= links(read(f"/executions/{other}"))
     assert f"/executions/{other}" in links(read(f"/executions/{id_}/steps/run"))
+
+
+def test_a_compensation_shows_its_state_and_attempts(hand, read):
+    undo = "{type: python, task: undo}"
+    steps = f"[{{step: book, type: python, task: t, compensate: {undo}}}, {{step: pay, type: python, task: t, needs: [book]}}]"
+    id_ = hand.submit(f"name: trip\nworkflow: {steps}\n")
+    hand.succeed("booked")
+    hand.fail("no money")
+    assert "compensation running" in said(read(f"/executions/{id_}"))
+    hand.succeed("undone")
+    page = read(f"/executions/{id_}/steps/book")
+    assert "Compensation completed" in said(page)
+    assert 'id="compensation"' in page
+    assert "book compensation 1 succeeded" in said(read(f"/executions/{id_}/attempts"))
+    link = f"/executions/{id_}/steps/book#compensation"
+    assert link in links(read(f"/executions/{id_}/attempts"))
 
 
 def test_a_paused_execution_names_who_paused_it(server, hand, read):

@@ -11,6 +11,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import get_worker, list_workers
 from tenax.engine.views.executions import event_pages, get, items
 from tenax.engine.views.explanations import explain
+from tenax.engine.views.log_pages import MOST_EVENTS, read_event_page
 from tenax.errors import NotFound, UsageError
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events import timestamp
@@ -90,9 +91,24 @@ async def _last_decisions(
     """Returns the last decision to fail a step, or one of its items, by step."""
     if step is None or (execution.steps[step].status != "failed" and item is None):
         return {}
+    decision = await _recent_decision(context, execution.id, step, item)
+    if decision is not None:
+        return {step: decision}
     found = await explain(context, execution.id, step=step)
     wanted = [one for one in found if one.verdict == "fail" and (item is None or one.item == item)]
     return {step: wanted[-1].decision} if wanted else {}
+
+
+async def _recent_decision(
+    context: EngineContext, execution_id: int, step: str, item: int | None
+) -> Mapping[str, Any] | None:
+    """Returns the last decision to fail a step or an item if it is among the last events, where it mostly is."""
+    page = await read_event_page(context, execution_id, limit=MOST_EVENTS)
+    for event in reversed(page.events):
+        decision = event.data.get("decision") or {}
+        if event.step == step and decision.get("verdict") == "fail" and (item is None or event.item == item):
+            return dict(decision)
+    return None
 
 
 async def _pause(context: EngineContext, execution: Execution) -> Pause | None:

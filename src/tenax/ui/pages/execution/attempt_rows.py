@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.model.execution_views import Attempt, Execution, Work
 from tenax.policy.retry.explain import rule_meaning
-from tenax.ui.pages.execution.links import item_address, step_address
+from tenax.ui.pages.execution.links import decisions_address, item_address, step_address
 from tenax.ui.words import seconds_between
 
 PAGE_SIZE = 50  # attempts of a page
@@ -30,6 +30,8 @@ class AttemptRow:
     queue_wait: float | None
     """Seconds between the time at which it could start and its start."""
     took: float | None
+    decisions: str
+    """The address of the decisions on it."""
     rule: str | None
     """Why its verdict was given."""
     evidence: Sequence[tuple[str, str]]
@@ -54,7 +56,8 @@ def rows_of(
     address = step_address(execution_id, step) if item is None else item_address(execution_id, step, item)
     ready = work.enqueued_at
     for attempt in work.attempts:
-        yield _row(attempt, step, address, part if item is None else f"[{item}]", ready)
+        decisions = decisions_address(execution_id, step, item, attempt.attempt)
+        yield _row(attempt, step, address, part if item is None else f"[{item}]", ready, decisions)
         ready = attempt.available_at or attempt.ended_at
 
 
@@ -84,7 +87,9 @@ def _began(row: AttemptRow) -> str:
     return row.attempt.started_at or row.attempt.ended_at or ""
 
 
-def _row(attempt: Attempt, step: str, address: str, part: str, ready: str | None) -> AttemptRow:
+def _row(
+    attempt: Attempt, step: str, address: str, part: str, ready: str | None, decisions: str
+) -> AttemptRow:
     failure = attempt.failure or {}
     return AttemptRow(
         attempt=attempt,
@@ -93,6 +98,7 @@ def _row(attempt: Attempt, step: str, address: str, part: str, ready: str | None
         part=part,
         queue_wait=_seconds(ready, attempt.started_at),
         took=_seconds(attempt.started_at, attempt.ended_at),
+        decisions=decisions,
         rule=_why(attempt.rule) if attempt.rule else None,
         evidence=[(name, str(failure[name])) for name in _EVIDENCE if failure.get(name)],
         more={

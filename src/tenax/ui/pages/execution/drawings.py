@@ -27,7 +27,7 @@ MOST_STRIPS = 8  # fan-outs whose items are drawn; of the others the states are 
 MOST_ITEMS = 8  # items of a fan-out that have a row of their own
 LARGE = 1000  # items of a fan-out of which none has a row
 MOST_MARKS = 50  # actions of people in a timeline
-MOST_ROWS = 80  # rows of a timeline
+MOST_ROWS = 40  # rows of a timeline
 CELLS = 100  # ranges of items in a timeline
 IN_TROUBLE = ("failed", "held", "retrying", "running")
 

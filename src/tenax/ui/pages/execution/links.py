@@ -27,6 +27,11 @@ def item_address(execution_id: int, step: str, item: int) -> str:
     return f"{step_address(execution_id, step)}/items/{item}"
 
 
+def decisions_address(execution_id: int, step: str, item: int | None, attempt: int) -> str:
+    """Returns the address of the decisions on an attempt."""
+    return f"{execution_address(execution_id)}/decisions{query(step=step, item=item, attempt=attempt)}"
+
+
 def tabs_of(execution_id: int) -> list[tuple[str, str]]:
     """Returns the names and addresses of the parts of an execution's page."""
     here = execution_address(execution_id)

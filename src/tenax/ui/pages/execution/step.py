@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound
 from tenax.model.definition.workflow import Step as Definition
 from tenax.model.durations import format_duration
-from tenax.model.execution_views import Execution, Step, StepDefinition
+from tenax.model.execution_views import Execution, Step, StepCompensation, StepDefinition
 from tenax.model.policy import Policy, rule_as_dict
 from tenax.model.source.findings import suggest
 from tenax.policy.retry.delay_table import policy_words
-from tenax.ui.pages.execution.attempt_rows import page_of, rows_of
+from tenax.ui.pages.execution.attempt_rows import AttemptPage, page_of, rows_of
 from tenax.ui.pages.execution.drawings import strip_of
 from tenax.ui.pages.execution.frame import frame
 from tenax.ui.pages.execution.links import items_address
@@ -39,10 +40,16 @@ async def step_view(engine: Engine, execution_id: int, name: str, before: int | 
         "sentence": pieces_of(diagnosis.sentence, diagnosis, execution),
         "definition": definition_facts(await engine.step_definition(execution_id, name)),
         "attempts": page_of(list(rows_of(step, execution_id, name)), before),
-        "undone": None if undoing is None else page_of(list(rows_of(undoing, execution_id, name)), None),
+        "undone": None if undoing is None else _undone(undoing, execution_id, name),
         "strip": await strip_of(engine, execution_id, name) if step.items else None,
         "states": states_of(execution_id, name, step.items or {}),
     }
+
+
+def _undone(undoing: StepCompensation, execution_id: int, name: str) -> AttemptPage:
+    """Returns the last attempts of a compensation. The others are on the page of all attempts."""
+    page = page_of(list(rows_of(undoing, execution_id, name, part="compensation")), None)
+    return replace(page, older=None)
 
 
 async def items_view(
