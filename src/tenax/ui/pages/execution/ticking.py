@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Execution, Step
-from tenax.policy.diagnosis.moments import for_time, in_time
+from tenax.policy.diagnosis.words import for_time, in_time
 
 
 class Piece(NamedTuple):
