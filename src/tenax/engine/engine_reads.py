@@ -10,7 +10,7 @@ from datetime import datetime
 from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.views import audit as audit_views
-from tenax.engine.views import diagnosis, log_pages, selection
+from tenax.engine.views import diagnosis, log_pages, selection, step_parts
 from tenax.engine.views import executions as views
 from tenax.engine.views.decision_pages import read_decisions, read_inputs
 from tenax.engine.views.explanations import explain
@@ -19,7 +19,7 @@ from tenax.engine.views.verify import verify_page
 from tenax.model.definition.workflow import Input
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
-from tenax.model.execution_views import Event, Execution, News
+from tenax.model.execution_views import Event, Execution, News, StepDefinition, Work
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.metrics.pages import DecisionPage, EventPage, ExecutionPage, ItemStrip, StateCounts
@@ -101,6 +101,10 @@ class EngineReads:
         """Explains why an execution, a step or an item is in its state."""
         return await diagnosis.diagnose(self.context, execution_id, step=step, item=item)
 
+    async def diagnose_view(self, execution: Execution, *, step: str | None = None) -> Diagnosis:
+        """Says why an execution that the caller has read, or one of its steps, stands as it stands."""
+        return await diagnosis.diagnose_view(self.context, execution, step=step)
+
     async def diagnose_worker(self, name: str) -> Diagnosis:
         """Explains why a worker gets no work."""
         return await diagnosis.diagnose_worker(self.context, name)
@@ -126,6 +130,14 @@ class EngineReads:
     ) -> Sequence[ItemInfo]:
         """Returns the items of a fan-out after this one, in the order of the list."""
         return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
+
+    async def item_works(self, execution_id: int, step: str, numbers: Sequence[int]) -> Mapping[int, Work]:
+        """Returns items of a fan-out with their attempts, by their numbers."""
+        return await step_parts.item_works(self.context, execution_id, step, numbers)
+
+    async def step_definition(self, execution_id: int, step: str) -> StepDefinition:
+        """Returns the definition of a step, and its resolved retry policy."""
+        return await step_parts.step_definition(self.context, execution_id, step)
 
     async def audit(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenax.model.definition.workflow import Step as Definition
+from tenax.model.policy import Policy
 from tenax.model.values import OpenPart, View
 from tenax.model.views import Compensation, ExecutionStatus, Limited, Unserved
 
@@ -224,6 +226,13 @@ class Execution(View):
     last_seq: int
     """The sequence number of the last event included. Pass it to `/events?after=` for later events."""
     steps: dict[str, Step]
+
+
+class StepDefinition(View):
+    """Is what an execution's workflow says of a step, with the retry policy that results from all levels."""
+
+    step: Definition
+    policy: Policy
 
 
 class Event(View):

@@ -11,6 +11,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import get_worker, list_workers
 from tenax.engine.views.executions import get, items
 from tenax.engine.views.explanations import explain
+from tenax.engine.views.log_pages import MOST_EVENTS, read_event_page
 from tenax.errors import NotFound, UsageError
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events import timestamp
@@ -33,10 +34,19 @@ async def diagnose(
 ) -> Diagnosis:
     """Diagnoses an execution, one of its steps, or an item of a fan-out. If it waits for a child, the sentence continues with
     the diagnosis of the child."""
-    found = await _diagnose(context, execution_id, step, item)
+    if item is not None and step is None:
+        raise UsageError("an item is one of a step: name the step as well")
+    return await diagnose_view(context, await get(context, execution_id), step=step, item=item)
+
+
+async def diagnose_view(
+    context: EngineContext, execution: Execution, *, step: str | None = None, item: int | None = None
+) -> Diagnosis:
+    """Diagnoses an execution that the caller has read, as `diagnose` does."""
+    found = await _diagnose(context, execution, step, item)
     sentences, last = [found.sentence], found
     while last.doors and last.doors[0].child is not None and len(sentences) <= CHILDREN_FOLLOWED:
-        last = await _diagnose(context, last.doors[0].child, None, None)
+        last = await _diagnose(context, await get(context, last.doors[0].child), None, None)
         sentences.append(last.sentence)
     if last is found:
         return found
@@ -46,13 +56,10 @@ async def diagnose(
 
 
 async def _diagnose(
-    context: EngineContext, execution_id: int, step: str | None, item: int | None
+    context: EngineContext, execution: Execution, step: str | None, item: int | None
 ) -> Diagnosis:
-    if item is not None and step is None:
-        raise UsageError("an item is one of a step: name the step as well")
-    execution = await get(context, execution_id)
     if step is not None and step not in execution.steps:
-        raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, execution.steps)}")
+        raise NotFound(f"execution {execution.id} has no step {step!r}{suggest(step, execution.steps)}")
     if item is not None and step is not None:
         return await _diagnose_item(context, execution, step, item)
     decisions = await _last_decisions(context, execution, _failed_step(execution) if step is None else step)
@@ -84,9 +91,24 @@ async def _last_decisions(
     """Returns the last decision to fail a step, or one of its items, by step."""
     if step is None or (execution.steps[step].status != "failed" and item is None):
         return {}
+    decision = await _recent_decision(context, execution.id, step, item)
+    if decision is not None:
+        return {step: decision}
     found = await explain(context, execution.id, step=step)
     wanted = [one for one in found if one.verdict == "fail" and (item is None or one.item == item)]
     return {step: wanted[-1].decision} if wanted else {}
+
+
+async def _recent_decision(
+    context: EngineContext, execution_id: int, step: str, item: int | None
+) -> Mapping[str, Any] | None:
+    """Returns the last decision to fail a step or an item if it is among the last events, where it mostly is."""
+    page = await read_event_page(context, execution_id, limit=MOST_EVENTS)
+    for event in reversed(page.events):
+        decision = event.data.get("decision") or {}
+        if event.step == step and decision.get("verdict") == "fail" and (item is None or event.item == item):
+            return dict(decision)
+    return None
 
 
 async def _pause(context: EngineContext, execution: Execution) -> Pause | None:

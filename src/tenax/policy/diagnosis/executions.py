@@ -217,6 +217,9 @@ def _begun(step: Step) -> int:
 def _step_over(execution: Execution, name: str, step: Step, decision: Decision | None) -> Diagnosis:
     evidence = list(_attempts(name, step))
     match step.status:
+        case "completed" if step.items is not None:
+            done = f"{step.items.get('succeeded', 0):,} of {step.items['total']:,} items succeeded"
+            return Diagnosis(about="", sentence=f"Step {name} completed: {done}.", evidence=evidence)
         case "completed":
             tries = f"at attempt {step.attempt}" if step.attempt else "without an attempt"
             undone = (

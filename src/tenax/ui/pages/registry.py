@@ -13,6 +13,7 @@ from tenax.ui.pages import (
     sign_in,
 )
 from tenax.ui.pages.acting import actions, again, decisions, events
+from tenax.ui.pages.execution import routes as execution
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -28,6 +29,8 @@ PAGES = (
     Page("/executions", again.router),
     Page("/executions", events.router),
     Page("/executions", decisions.router),
+    Page("/executions", execution.router),
+    Page("/executions", execution.download_router),
     Page("/sign-in", sign_in.router),
     Page("/sign-out", sign_in.sign_out_router),
 )

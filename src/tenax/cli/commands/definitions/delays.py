@@ -17,7 +17,7 @@ from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy, rule_as_dict
 from tenax.policy.check import load_workflow
-from tenax.policy.retry.delay_table import DelayRow, delay_table, within_rule
+from tenax.policy.retry.delay_table import DelayRow, delay_table, policy_words, within_rule
 from tenax.policy.retry.resolve import CompiledRule, compile_policy
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
@@ -72,36 +72,6 @@ def _without_hints(policy: Policy) -> Policy:
 def _matches(rule: CompiledRule) -> str:
     """Returns which failures a rule matches, as its author wrote it."""
     return f"on {', '.join(rule.rule.on)}" if rule.rule.when is None else f"when {one_line(rule.rule.when)}"
-
-
-def policy_words(policy: Policy) -> str:
-    """Describes a policy in one line."""
-    if not policy.retryable or policy.max_attempts == 1:
-        return "1 attempt, no retries"
-    attempts = "unlimited attempts" if policy.max_attempts is None else f"{policy.max_attempts} attempts"
-    parts = [attempts, *_curve_words(policy)]
-    if policy.give_up_after is not None:
-        parts.append(f"given up after {format_duration(policy.give_up_after)}")
-    return printable(", ".join(parts))
-
-
-def _curve_words(policy: Policy) -> list[str]:
-    if policy.backoff == "none":
-        return ["no delays"]
-    curve = f"{policy.backoff} backoff from {format_duration(policy.initial_delay)}"
-    if policy.backoff == "exponential":
-        curve += f" by {policy.backoff_multiplier:g}"
-    return [curve, f"at most {format_duration(policy.max_delay)}", f"jitter {_jitter(policy)}"]
-
-
-def _jitter(policy: Policy) -> str:
-    if policy.backoff == "decorrelated":
-        return "of its own"
-    return (
-        policy.jitter
-        if isinstance(policy.jitter, str)
-        else (f"{policy.jitter:g}" if policy.jitter else "none")
-    )
 
 
 def _as_json(policy: Policy, limit: int) -> dict[str, Any]:
