@@ -12,11 +12,15 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.drawing.stylesheet import stylesheet
 from tenax.errors import NotFound
 
 PREFIX = "/assets/"
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+DRAWING = "drawing.css"
+"""The style of drawings, which is kept with them."""
 NAMES = (
+    DRAWING,
     "ui.css",
     "ui.js",
     "theme.js",
@@ -42,9 +46,15 @@ class Asset:
 
 @cache
 def load_asset(name: str) -> Asset:
-    content = files("tenax.ui").joinpath("static", name).read_bytes()
+    content = _read(name)
     version = hashlib.sha256(content).hexdigest()[:12]
     return Asset(content, version, MEDIA_TYPES[PurePath(name).suffix])
+
+
+def _read(name: str) -> bytes:
+    if name == DRAWING:
+        return stylesheet().encode()
+    return files("tenax.ui").joinpath("static", name).read_bytes()
 
 
 def asset_url(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.ui.page import Page
-from tenax.ui.pages import execution_actions, executions, sign_in
+from tenax.ui.pages import audit, execution_actions, executions, sign_in, tokens
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -11,6 +11,8 @@ HOME = "/executions"
 PAGES = (
     Page("/executions", executions.router, title="Executions", key="e"),
     Page("/executions", execution_actions.router),
+    Page("/audit", audit.router, title="Audit", key="a"),
+    Page("/tokens", tokens.router, title="Tokens", key="t", admin_only=True),
     Page("/sign-in", sign_in.router),
     Page("/sign-out", sign_in.sign_out_router),
 )
