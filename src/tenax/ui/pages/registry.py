@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenax.ui.page import Page
 from tenax.ui.pages import audit, execution_actions, executions, sign_in, tokens
+from tenax.ui.pages.workflows import listing, pausing, showing
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -11,6 +12,9 @@ HOME = "/executions"
 PAGES = (
     Page("/executions", executions.router, title="Executions", key="e"),
     Page("/executions", execution_actions.router),
+    Page("/workflows", listing.router, title="Workflows", key="f"),
+    Page("/workflows", pausing.router),
+    Page("/workflows", showing.router),
     Page("/audit", audit.router, title="Audit", key="a"),
     Page("/tokens", tokens.router, title="Tokens", key="t", admin_only=True),
     Page("/sign-in", sign_in.router),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -11,7 +10,8 @@ from tenax.cli.flags import Json
 from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import read_bytes
 from tenax.cli.input.policies import default_retry, policies_of
-from tenax.cli.output import new_table, one_line, print_json, printable, say, show
+from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.drawing.policy_words import changes_schedule, policy_words, rule_words
 from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy, rule_as_dict
@@ -54,53 +54,13 @@ def delays(
 
 def _show_rule(step: str, policy: Policy, rule: CompiledRule, limit: int) -> None:
     within = within_rule(policy, rule)
-    title = printable(f"{step}, {rule.name} ({_matches(rule)})")
-    if _without_hints(within) == _without_hints(policy):
+    title = printable(f"{step}, {rule.name} ({rule_words(rule)})")
+    if not changes_schedule(policy, within):
         say(f"\n{title}: the same attempts and delays")
         return
     say(f"\n{title}: {policy_words(within)}")
     if within.retryable and within.max_attempts != 1:
         show(_table(delay_table(within, limit=limit)))
-
-
-def _without_hints(policy: Policy) -> Policy:
-    """Returns the policy without what changes neither attempts nor delays of the table."""
-    return replace(policy, rules=(), honor_retry_after=True, max_retry_after=0.0)
-
-
-def _matches(rule: CompiledRule) -> str:
-    """Returns which failures a rule matches, as its author wrote it."""
-    return f"on {', '.join(rule.rule.on)}" if rule.rule.when is None else f"when {one_line(rule.rule.when)}"
-
-
-def policy_words(policy: Policy) -> str:
-    """Describes a policy in one line."""
-    if not policy.retryable or policy.max_attempts == 1:
-        return "1 attempt, no retries"
-    attempts = "unlimited attempts" if policy.max_attempts is None else f"{policy.max_attempts} attempts"
-    parts = [attempts, *_curve_words(policy)]
-    if policy.give_up_after is not None:
-        parts.append(f"given up after {format_duration(policy.give_up_after)}")
-    return printable(", ".join(parts))
-
-
-def _curve_words(policy: Policy) -> list[str]:
-    if policy.backoff == "none":
-        return ["no delays"]
-    curve = f"{policy.backoff} backoff from {format_duration(policy.initial_delay)}"
-    if policy.backoff == "exponential":
-        curve += f" by {policy.backoff_multiplier:g}"
-    return [curve, f"at most {format_duration(policy.max_delay)}", f"jitter {_jitter(policy)}"]
-
-
-def _jitter(policy: Policy) -> str:
-    if policy.backoff == "decorrelated":
-        return "of its own"
-    return (
-        policy.jitter
-        if isinstance(policy.jitter, str)
-        else (f"{policy.jitter:g}" if policy.jitter else "none")
-    )
 
 
 def _as_json(policy: Policy, limit: int) -> dict[str, Any]:
