@@ -53,7 +53,8 @@ async def test_without_scripts_the_form_is_a_page(server, hand, browser):
         await expect(page).to_have_url(re.compile("/cancel$"))
         await page.get_by_label("Reason").fill("by hand")
         await page.get_by_role("button", name="Cancel the execution").click()
-        await expect(page.locator(f"#execution-{execution} .badge")).to_have_text("cancelled")
+        await expect(page.get_by_role("status").last).to_contain_text(f"Execution {execution} is cancelled.")
+        await expect(page.get_by_role("link", name=f"To execution {execution}")).to_be_visible()
 
 
 async def test_a_viewer_sees_no_button_and_is_refused(start, tokens, browser):
@@ -67,7 +68,9 @@ async def test_a_viewer_sees_no_button_and_is_refused(start, tokens, browser):
     await expect(page.locator(f"#execution-{execution}")).to_be_visible()
     await expect(page.get_by_role("link", name="Cancel")).to_have_count(0)
     answer = await page.request.post(
-        f"{server.url}/executions/{execution}/cancel", form={"reason": "no"}, headers={"origin": server.url}
+        f"{server.url}/executions/{execution}/actions/cancel",
+        form={"reason": "no"},
+        headers={"origin": server.url},
     )
     assert answer.status == 403
     assert "may not POST" in await answer.text()
@@ -86,7 +89,7 @@ async def test_a_viewer_sees_no_button_and_is_refused(start, tokens, browser):
 def test_a_form_of_another_page_is_refused(server, hand, headers, said):
     execution = hand.submit()
     with server.http() as http:
-        answer = http.post(f"/executions/{execution}/cancel", data={"reason": "x"}, headers=headers)
+        answer = http.post(f"/executions/{execution}/actions/cancel", data={"reason": "x"}, headers=headers)
     assert answer.status_code == 403
     assert said in answer.text
     assert cancelled_by(server, execution) == []

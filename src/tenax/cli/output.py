@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from tenax.drawing.text_lines import printable
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -118,18 +120,6 @@ def print_json(document: Any) -> None:
 
 def json_document(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, default=str)
-
-
-def printable(text: str) -> str:
-    """Returns foreign text with its control characters escaped, so that it cannot control the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
-
-
-def one_line(value: Any, limit: int = 200) -> str:
-    """Returns a value as one line: text as it is, any other value as JSON. Cuts it after `limit` characters."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    line = " ".join(printable(text).split())
-    return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
 
 def to_the_second(at: str) -> str:

@@ -16,13 +16,14 @@ from rich.text import Text
 
 from tenax.cli.backend.follow import follow
 from tenax.cli.backend.http import ServerBackend
-from tenax.cli.output import console, printable
+from tenax.cli.output import console
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts
 from tenax.cli.render.live import FollowView, view_for
 from tenax.cli.render.timeline import render_execution
 from tenax.credentials.token_file import read_token
 from tenax.demo.endpoint import ANSWERS, flaky_service
 from tenax.demo.household import DemoError, Household, household
+from tenax.drawing.text_lines import printable
 from tenax.errors import TenaxError, Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client

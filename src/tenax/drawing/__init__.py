@@ -1,1 +1,1 @@
-"""Draws executions, graphs and figures as SVG, and graphs as text and Mermaid."""
+"""Draws executions, graphs and figures as SVG, and graphs as text and Mermaid. Describes events and workers in words."""

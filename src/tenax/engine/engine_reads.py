@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
@@ -13,15 +13,17 @@ from tenax.engine.views import audit as audit_views
 from tenax.engine.views import definitions as definition_views
 from tenax.engine.views import diagnosis, log_pages, selection
 from tenax.engine.views import executions as views
+from tenax.engine.views.decision_pages import read_decisions, read_inputs
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
+from tenax.model.definition.workflow import Input
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
-from tenax.model.metrics.pages import EventPage, ExecutionPage, ItemStrip, StateCounts
+from tenax.model.metrics.pages import DecisionPage, EventPage, ExecutionPage, ItemStrip, StateCounts
 from tenax.model.metrics.workflows import WorkflowPage
 from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
 
@@ -167,6 +169,43 @@ class EngineReads:
         return await log_pages.read_event_page(
             self.context, execution_id, before=before, after=after, limit=limit
         )
+
+    async def find_events(
+        self,
+        execution_id: int,
+        is_wanted: Callable[[Event], bool],
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 100,
+    ) -> EventPage:
+        """Searches the events next before an event, or next after one, for those that are wanted."""
+        return await log_pages.find_events(
+            self.context, execution_id, is_wanted, before=before, after=after, limit=limit
+        )
+
+    async def decisions(
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+        before: int | None = None,
+        limit: int = 20,
+    ) -> DecisionPage:
+        """Explains decisions as `explain` does, the newest first, and reads a bounded part of the log."""
+        return await read_decisions(
+            self.context, execution_id, step=step, item=item, attempt=attempt, before=before, limit=limit
+        )
+
+    async def check_json(self, text: bytes) -> None:
+        """Refuses JSON with more values than one request may have."""
+        await self.context.reading.check_values(text)
+
+    async def inputs(self, execution_id: int) -> Mapping[str, Input]:
+        """Returns the inputs that the workflow of an execution declares, by their names."""
+        return await read_inputs(self.context, execution_id)
 
     async def event(self, execution_id: int, event_id: int) -> Event:
         return await log_pages.read_event(self.context, execution_id, event_id)

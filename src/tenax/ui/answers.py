@@ -126,6 +126,26 @@ def answer_done(request: Request, target: str) -> Response:
     return RedirectResponse(target, 303, headers=HEADERS)
 
 
+def answer_result(request: Request, result: str, target: str, label: str) -> Response:
+    """Answers an action with what it has done: a notice on the page that has asked, or a page that leads to `target`."""
+    values = values_of(request) | {"title": "Done", "result": result, "target": target, "label": label}
+    renderer = dashboard(request).renderer
+    if is_htmx(request):
+        [notice] = renderer.blocks("done.html", ["notice"], values).values()
+        return html(notice, headers={"hx-retarget": NOTICES, "hx-reswap": "innerHTML"})
+    return html(renderer.page("done.html", values))
+
+
+def require_operator(request: HTTPConnection) -> None:
+    """Refuses a form to people who may not send it."""
+    someone = visitor(request)
+    if not someone.may_act:
+        raise Forbidden(
+            f"the token {someone.principal.name!r} has the role {someone.principal.role}, which may not act",
+            remedy="sign in with a token of the role operator: tenax token create NAME --role operator",
+        )
+
+
 def render_blocks(
     of: Dashboard, template: str, names: Sequence[str], values: Mapping[str, Any]
 ) -> dict[str, str]:

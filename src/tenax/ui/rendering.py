@@ -9,8 +9,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tenax import __version__
+from tenax.policy.retry.explain import rule_meaning
 from tenax.ui import words
+from tenax.ui.action_words import FORMS, in_order, rarer
 from tenax.ui.assets import asset_url
+from tenax.ui.offers import offers, offers_by_status, waiting_for_people
 
 
 def make_environment() -> Environment:
@@ -25,6 +28,7 @@ def make_environment() -> Environment:
     environment.filters |= {
         "tone": words.tone,
         "in_utc": words.in_utc,
+        "clock": words.clock,
         "duration": words.duration,
         "number": words.number,
         "first_line": words.first_line,
@@ -37,7 +41,18 @@ def make_environment() -> Environment:
         "seconds_between": words.seconds_between,
         "version": __version__,
     }
+    environment.globals |= {
+        "FORMS": FORMS,
+        "in_order": in_order,
+        "rarer": rarer,
+        "rule_meaning": rule_meaning,
+        "offers": offers,
+        "offers_by_status": offers_by_status,
+        "waiting_for_people": waiting_for_people,
+    }
     environment.globals["ui"] = environment.get_template("ui.html").module
+    environment.globals["input_fields"] = environment.get_template("executions/input_field.html").module
+    environment.globals["acts"] = environment.get_template("executions/buttons.html").module
     return environment
 
 

@@ -36,6 +36,11 @@ TONES = {
     "stopped": "off",
     "gone": "off",
     "discarded": "off",
+    "complete": "good",
+    "retry": "warn",
+    "hold": "held",
+    "fail": "bad",
+    "stop": "off",
 }
 """The tone of each state. The style sheet has a colour for each tone, and the state is also written as a word."""
 
@@ -52,6 +57,11 @@ def tone(state: str) -> str:
 def in_utc(time: str) -> str:
     """Writes a time of a view for people: 2026-01-31 09:30:00 UTC."""
     return datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def clock(time: str) -> str:
+    """Writes the time of day of a view's time, in UTC: 09:30:00.125."""
+    return datetime.fromisoformat(time).strftime("%H:%M:%S.%f")[:-3]
 
 
 def seconds_between(start: str, end: str) -> float:
@@ -85,3 +95,8 @@ def query(**parameters: Any) -> str:
     """Returns `?NAME=VALUE&...` of the parameters that have a value, or an empty text."""
     given = {name.rstrip("_"): value for name, value in parameters.items() if value not in (None, "")}
     return f"?{urlencode(given, doseq=True)}" if given else ""
+
+
+def counted(number: int, what: str) -> str:
+    """Returns a number with its noun: `1 item`, `2 items`."""
+    return f"{number:,} {what}{'s' if number != 1 else ''}"

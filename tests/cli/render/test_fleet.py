@@ -11,10 +11,10 @@ from rich.console import Console
 from support.recorded.written_events import an_event
 
 from tenax.cli.flags import TargetFlags
-from tenax.cli.render.event_lines import EventWording
-from tenax.cli.render.fleet_words import fleet_event_words, health_words
 from tenax.cli.render.operators.fleet_table import change_key, fleet_table
 from tenax.cli.render.operators.worker_page import render_worker
+from tenax.drawing.event_lines import EventWording
+from tenax.drawing.fleet_words import fleet_event_words, health_words
 
 AT = "2026-01-01T00:00:00Z"
 

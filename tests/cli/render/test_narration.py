@@ -21,10 +21,10 @@ from support.recorded.written_events import (
     told,
 )
 
-from tenax.cli.render.event_lines import EventWording
 from tenax.cli.render.live import PlainView
 from tenax.cli.render.live_table import LiveView
 from tenax.cli.render.narration import Narrator
+from tenax.drawing.event_lines import EventWording
 from tenax.model.events import EVENT_TYPES
 
 EXECUTION = {

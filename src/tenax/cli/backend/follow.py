@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from tenax.cli.render.event_lines import events_in_order
 from tenax.cli.render.live import FollowView
+from tenax.drawing.event_lines import events_in_order
 from tenax.errors import Unreachable
 from tenax.model.execution_views import News
 

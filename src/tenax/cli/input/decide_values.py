@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tenax.cli.input.inputs import parse_json, read_bytes
+from tenax.cli.input.inputs import read_bytes
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import FAILURE_CLASSES, Usage
 from tenax.model.attempt.usage import read_usage
 from tenax.model.durations import parse_duration, parse_retry_after
 from tenax.model.source.findings import format_path, name_kind, shorten, suggest, suggest_or_list
+from tenax.model.source.json_source import parse_json
 from tenax.sdk.files import decode_text
 
 Reader = Callable[[Any], Any]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from tenax.cli import output
 from tenax.errors import UsageError
 from tenax.model.source.findings import shorten
+from tenax.model.source.json_source import json_or_text, parse_json
 from tenax.sdk import files
 from tenax.sdk.files import DefinitionFile, decode_text, folder_of
 
@@ -61,25 +60,6 @@ def _inputs_of_file(file: str) -> dict[str, Any]:
     return inputs
 
 
-def json_or_text(value: str) -> Any:
-    try:
-        return _loads(value)
-    except (ValueError, RecursionError):
-        return value
-
-
-def parse_json(text: str, what: str) -> Any:
-    """Parses JSON. `what` names its source in messages, such as `--outcome` or a file."""
-    try:
-        return _loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{what}: not valid JSON: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{what}: the JSON is nested too deeply") from None
-    except ValueError as error:
-        raise UsageError(f"{what}: not valid JSON: {error}") from None
-
-
 def parse_result(text: str) -> Any:
     """Parses the value of `--result`: JSON if it parses, else text. A text that begins as JSON does is taken for a typing
     error, because what depends on the step would get it as a text."""
@@ -97,19 +77,3 @@ def parse_policy(text: str) -> dict[str, Any]:
             remedy='such as --policy \'{"initial_delay": "10s"}\'',
         )
     return changes
-
-
-def _loads(text: str) -> Any:
-    """Parses JSON as the standard defines it, without NaN and infinity."""
-    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{shorten(digits)} is too large a number")
-    return number

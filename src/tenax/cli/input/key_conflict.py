@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from tenax.cli.output import one_line
+from tenax.drawing.text_lines import one_line
 from tenax.errors import TenaxError
 from tenax.model.wire import Submission
 

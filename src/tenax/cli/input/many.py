@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from tenax.cli.input.inputs import parse_json, read_bytes
+from tenax.cli.input.inputs import read_bytes
 from tenax.errors import UsageError
 from tenax.model.json_text import encode
 from tenax.model.source.findings import name_kind, shorten, suggest
+from tenax.model.source.json_source import parse_json
 from tenax.model.wire import Submission
 from tenax.model.wire_types import BATCH
 from tenax.sdk.files import MAX_FILE_SIZE, decode_text

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tenax.cli.output import printable
+from tenax.drawing.text_lines import printable
 
 SHOWN_LINES = 8
 _TEXTS = {"traceback": "traceback", "stderr_tail": "the end of its stderr"}

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.text import Text
 
-from tenax.cli.output import one_line, printable
-from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
 from tenax.cli.render.styles import STYLES
+from tenax.drawing.event_lines import duration, failure_words, in_step, seconds_between
+from tenax.drawing.text_lines import one_line, printable
 
 Member = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import printable
-from tenax.cli.render.event_lines import moment
 from tenax.cli.render.narration import Narrator
+from tenax.drawing.event_lines import moment
+from tenax.drawing.text_lines import printable
 from tenax.model.execution_views import Event
 
 _EVENT_STYLES = {

@@ -12,8 +12,11 @@ from rich.live import Live
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import new_table, printable
-from tenax.cli.render.event_lines import (
+from tenax.cli.output import new_table
+from tenax.cli.render.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
+from tenax.cli.render.styles import STYLES
+from tenax.cli.render.why_blocked import poison_words
+from tenax.drawing.event_lines import (
     attempt_of,
     duration,
     failure_words,
@@ -23,9 +26,7 @@ from tenax.cli.render.event_lines import (
     waiting_words,
     why_held,
 )
-from tenax.cli.render.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
-from tenax.cli.render.styles import STYLES
-from tenax.cli.render.why_blocked import poison_words
+from tenax.drawing.text_lines import printable
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import StepState, WorkState, apply, fold
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.render.event_lines import EventWording, how_to_answer, is_of_compensation
 from tenax.cli.render.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
+from tenax.cli.render.how_to_answer import how_to_answer
+from tenax.drawing.event_lines import EventWording, is_of_compensation
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import StepState, WorkState, apply, fold
 

@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import new_table, one_line, printable
-from tenax.cli.render.event_lines import amounts_words, duration, failure_words, in_step, seconds_between
+from tenax.cli.output import new_table
 from tenax.cli.render.evidence import everything, last_lines
 from tenax.cli.render.family import family_lines
 from tenax.cli.render.styles import STYLES
 from tenax.cli.render.timeline_rows import Row, rows_of
 from tenax.cli.render.why_blocked import notes
+from tenax.drawing.event_lines import amounts_words, duration, failure_words, in_step, seconds_between
+from tenax.drawing.text_lines import one_line, printable
 
 _MAX_RESULT = 4_000
 

@@ -9,13 +9,15 @@ from typing import Any
 from rich.text import Text
 
 from tenax.cli.flags import TargetFlags
-from tenax.cli.output import one_line, printable
-from tenax.cli.render.event_lines import (
+from tenax.cli.render.fan_outs import compensation_words, counts_words
+from tenax.cli.render.how_to_answer import how_to_answer
+from tenax.cli.render.styles import STYLES
+from tenax.cli.render.why_blocked import in_short, poison_words
+from tenax.drawing.event_lines import (
     attempt_of,
     called_back,
     duration,
     failure_words,
-    how_to_answer,
     instead,
     kept_from,
     seconds_between,
@@ -24,9 +26,7 @@ from tenax.cli.render.event_lines import (
     why_held,
     why_not,
 )
-from tenax.cli.render.fan_outs import compensation_words, counts_words
-from tenax.cli.render.styles import STYLES
-from tenax.cli.render.why_blocked import in_short, poison_words
+from tenax.drawing.text_lines import one_line, printable
 
 Body = Mapping[str, Any]
 

@@ -10,7 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from tenax.cli.output import console, printable, say, show
+from tenax.cli.output import console, say, show
+from tenax.drawing.text_lines import printable
 from tenax.errors import Unreachable
 
 REFRESH_SECONDS = 1.0

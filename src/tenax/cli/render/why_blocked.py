@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tenax.cli.flags import TargetFlags, worker_command
-from tenax.cli.output import one_line
-from tenax.cli.render.event_lines import duration, seconds_between, why_held
+from tenax.drawing.event_lines import duration, seconds_between, why_held
+from tenax.drawing.text_lines import one_line
 from tenax.model.definition.workflow import DEFAULT_QUEUE
 from tenax.model.fleet.health import SERVER_ACTOR
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from tenax.model.execution_views import Event
 from tenax.model.views import Explanation
 from tenax.policy.retry.explain import explain_decision, work_name
 
-_SUCCESSES = ("action_completed", "compensation_completed")
+SUCCESSES = ("action_completed", "compensation_completed")
 """Events of successes. A success may come after its attempt had failed by its deadline: that failure is not its own."""
 
 
@@ -35,7 +36,7 @@ async def explain(
         known |= {e.step for e in page if e.step is not None}
         for e in page:
             if e.data.keys() & {"decision", "failure"}:
-                told = _without_results(e)
+                told = without_results(e)
                 room.fit(told)
                 found.append(told)
     if step is not None and step not in known:
@@ -54,25 +55,25 @@ async def explain(
         which += [f"item {item}"] if item is not None else []
         which += [f"step {step}"] if step is not None else []
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
-    failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
-    return [
-        _explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e)))
-        async for e in Sliced(chosen)
-    ]
+    failures = {attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
+    return [explained(e, failures) async for e in Sliced(chosen)]
 
 
-def _without_results(e: Event) -> Event:
+def without_results(e: Event) -> Event:
     """Returns the parts of an event that are explained. All results of a long history together would not fit into
     memory."""
     return replace(e, data={name: e.data[name] for name in ("decision", "failure") if name in e.data})
 
 
-def _attempt_of(e: Event) -> tuple[Any, ...]:
+def attempt_of(e: Event) -> tuple[Any, ...]:
+    """Returns what names the attempt of an event."""
     return (e.step, e.item, e.attempt, e.type.startswith("compensation_"))
 
 
-def _explained(decided: Event, failure: dict[str, Any] | None) -> Explanation:
+def explained(decided: Event, failures: Mapping[tuple[Any, ...], dict[str, Any]]) -> Explanation:
+    """Explains the decision of an event. `failures` are those of attempts."""
     decision = decided.data["decision"]
+    failure = None if decided.type in SUCCESSES else failures.get(attempt_of(decided))
     return Explanation(
         step=decided.step,
         item=decided.item,

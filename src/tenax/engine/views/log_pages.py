@@ -1,6 +1,8 @@
-"""Views of a log too long to be shown whole: a page of events in either direction, and a single event."""
+"""Views of a log too long to be shown whole: a page of events in either direction, those of a kind, and a single event."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.views.view_room import ViewRoom
@@ -11,6 +13,7 @@ from tenax.store.tables import executions
 from tenax.store.tables.log import get_event_page
 
 MOST_EVENTS = 500  # events of a page
+MOST_LOOKED = 3000  # events that one search looks at
 
 
 async def read_event_page(
@@ -35,6 +38,47 @@ async def read_event_page(
     for event in page.events:
         room.fit(event)
     return page
+
+
+async def find_events(
+    context: EngineContext,
+    execution_id: int,
+    is_wanted: Callable[[Event], bool],
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    limit: int = 100,
+) -> EventPage:
+    """Searches the events before an event, or after one, for those that are wanted. Looks at a bounded number of them."""
+    found: list[Event] = []
+    looked = 0
+    while True:
+        page = await read_event_page(context, execution_id, before=before, after=after, limit=MOST_EVENTS)
+        wanted = [e for e in page.events if is_wanted(e)]
+        found = [*found, *wanted] if after is not None else [*wanted, *found]
+        looked += len(page.events)
+        further = page.older if after is None else page.newer
+        if further is None or len(found) >= limit or looked >= MOST_LOOKED:
+            break
+        before, after = (further, None) if after is None else (None, further)
+    return _found_page(page, found, limit, further, forwards=after is not None)
+
+
+def _found_page(
+    last: EventPage, found: list[Event], limit: int, further: int | None, *, forwards: bool
+) -> EventPage:
+    """Returns the wanted events that were found. `last` is the page that was looked at last, and `further` where the search would go on."""
+    shown = found[:limit] if forwards else found[-limit:]
+    is_full = len(found) >= limit
+    if len(found) > limit:
+        further = shown[-1].id if forwards else shown[0].id
+    edge = last.events[-1 if forwards else 0] if last.events else None
+    return EventPage(
+        events=shown,
+        older=(shown[0].id if shown else None) if forwards else further,
+        newer=further if forwards else (shown[-1].id if shown else None),
+        looked_until=edge.at if edge is not None and further is not None and not is_full else None,
+    )
 
 
 async def read_event(context: EngineContext, execution_id: int, event_id: int) -> Event:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tenax.model.execution_views import Event
 from tenax.model.values import View
-from tenax.model.views import ExecutionStatus, ExecutionSummary
+from tenax.model.views import ExecutionStatus, ExecutionSummary, Explanation
 
 
 class StripRange(View):
@@ -32,6 +34,9 @@ class EventPage(View):
     """The page before has the events before this one. Null: this is the first page."""
     newer: int | None
     """The next page has the events after this one. Null: these are the last events."""
+    looked_until: str | None = None
+    """If the page is not full but there may be more that are wanted: up to which time it has looked. `older`, or `newer` where it reads
+    forwards, goes on there."""
 
 
 class ExecutionPage(View):
@@ -55,3 +60,22 @@ class StateCounts(View):
     """The states of which there may be more: only the newest executions were looked at."""
     looked: int
     """How many executions of each kind (open, unsuccessful, all) were looked at, at most."""
+
+
+class Decided(View):
+    """Is a decision with the event that records it."""
+
+    event: int
+    explanation: Explanation
+
+
+class DecisionPage(View):
+    """Is a page of the decisions on an execution, the newest first."""
+
+    decisions: list[Decided]
+    policies: dict[str, dict[str, Any]]
+    """The resolved retry policies of their steps, by the names of the steps. Those of compensations have the prefix `compensate:`."""
+    older: int | None
+    """The next page has the decisions before this event. Null: there are no older ones."""
+    looked_until: str | None
+    """If the page is not full but there may be more: up to which time it has looked. `older` goes on there."""

@@ -60,7 +60,7 @@ def _what_happened(failure: Mapping[str, Any] | None) -> list[str]:
         return []
     lines = [f"What happened: {failure['class']} ({failure['reason']}): {failure['message']}"]
     evidence = [
-        f"{name} {_shown(name, value)}"
+        f"{name} {value_words(name, value)}"
         for name, value in failure.items()
         if name not in ("class", "reason", "message") and name not in _LONG_EVIDENCE
     ]
@@ -149,7 +149,7 @@ def _checks(checks: Sequence[Mapping[str, Any]], *, brief: bool) -> list[str]:
 
 def _check(check: Mapping[str, Any]) -> str:
     mark = "->" if check["hit"] else "  "
-    saw = ", ".join(f"{name} {_shown(name, value)}" for name, value in check["saw"].items())
+    saw = ", ".join(f"{name} {value_words(name, value)}" for name, value in check["saw"].items())
     return f"{mark} {check['rule']}: {saw}"
 
 
@@ -157,7 +157,8 @@ _DURATIONS = duration_fields(Policy, Facts, Ledger, Controls, DelayParts) | {"du
 """Values of checks and evidence that are durations. `due_in` is `released_due_in` of the controls, in the check `released`."""
 
 
-def _shown(name: str, value: Any) -> str:
+def value_words(name: str, value: Any) -> str:
+    """Writes a value that a rule has seen, or a field of a ledger, by its name."""
     match value:
         case None:
             return "none"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenax.ui.page import Page
-from tenax.ui.pages import audit, execution_actions, executions, sign_in, tokens
+from tenax.ui.pages import audit, executions, sign_in, tokens
+from tenax.ui.pages.acting import actions, again, decisions, events
 from tenax.ui.pages.workflows import listing, pausing, showing
 
 HOME = "/executions"
@@ -11,7 +12,10 @@ HOME = "/executions"
 
 PAGES = (
     Page("/executions", executions.router, title="Executions", key="e"),
-    Page("/executions", execution_actions.router),
+    Page("/executions", actions.router),
+    Page("/executions", again.router),
+    Page("/executions", events.router),
+    Page("/executions", decisions.router),
     Page("/workflows", listing.router, title="Workflows", key="f"),
     Page("/workflows", pausing.router),
     Page("/workflows", showing.router),

@@ -54,7 +54,7 @@
   // -- parts that only work with scripts
 
   function prepare(within) {
-    for (const button of all("[data-copy], [data-theme-toggle], [data-help]", within)) button.hidden = false;
+    for (const button of all("[data-copy], [data-theme-toggle], [data-help], [data-dismiss]", within)) button.hidden = false;
     tick();
   }
 
@@ -84,6 +84,24 @@
       event.preventDefault();
       found.closest("dialog").close();
     }
+  });
+
+  // A result in the notices ends the dialog that has led to it. A click beside an open menu closes it.
+
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx?.target === "#notices") document.getElementById("dialog").close();
+  });
+  document.addEventListener("click", (event) => {
+    event.target.closest?.("[data-dismiss]")?.closest(".notice").remove();
+    for (const menu of all("details.menu[open]")) {
+      if (!menu.contains(event.target) || event.target.closest("a")) menu.open = false;
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && event.target.closest?.("details.menu[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
   });
 
   // -- keys

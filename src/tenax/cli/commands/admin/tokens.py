@@ -10,8 +10,9 @@ from cyclopts import App, Parameter
 
 from tenax.cli.backend.protocol import run_async, user_name
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
-from tenax.cli.output import new_table, one_line, print_json, say, show
+from tenax.cli.output import new_table, print_json, say, show
 from tenax.cli.process.home import announce_new_database
+from tenax.drawing.text_lines import one_line
 from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client

@@ -13,8 +13,9 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.since import parse_since
-from tenax.cli.output import one_line, print_json, say
-from tenax.cli.render.fleet_words import counted
+from tenax.cli.output import print_json, say
+from tenax.drawing.fleet_words import counted
+from tenax.drawing.text_lines import one_line
 from tenax.policy.laws.law import MOST_VIOLATIONS
 
 VIOLATED = 1

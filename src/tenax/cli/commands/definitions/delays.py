@@ -10,8 +10,9 @@ from tenax.cli.flags import Json
 from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import read_bytes
 from tenax.cli.input.policies import default_retry, policies_of
-from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.cli.output import new_table, print_json, say, show
 from tenax.drawing.policy_words import changes_schedule, policy_words, rule_words
+from tenax.drawing.text_lines import printable
 from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy, rule_as_dict

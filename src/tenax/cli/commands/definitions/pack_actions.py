@@ -11,7 +11,8 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.inputs import parse_inputs
-from tenax.cli.output import new_table, one_line, print_json, say, show
+from tenax.cli.output import new_table, print_json, say, show
+from tenax.drawing.text_lines import one_line
 from tenax.model.durations import format_duration
 from tenax.model.json_text import encode
 

@@ -11,7 +11,8 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.inputs import read_definition
-from tenax.cli.output import new_table, one_line, print_json, say, show, to_the_second
+from tenax.cli.output import new_table, print_json, say, show, to_the_second
+from tenax.drawing.text_lines import one_line
 from tenax.errors import UsageError
 from tenax.model.source.findings import shorten, suggest
 from tenax.sdk.files import DefinitionFile

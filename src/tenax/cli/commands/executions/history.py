@@ -11,7 +11,8 @@ from msgspec import to_builtins
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
-from tenax.cli.output import one_line, print_json, printable, say, say_wrapped, show
+from tenax.cli.output import print_json, say, say_wrapped, show
+from tenax.drawing.text_lines import one_line, printable
 from tenax.errors import UsageError
 from tenax.model.execution_views import Event
 
@@ -43,8 +44,8 @@ async def _events(where: TargetFlags, execution_id: int, after: int) -> Sequence
 def _event_table(found: Sequence[Event], after: int) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.event_lines import EventWording
     from tenax.cli.render.table import Column, RankedTable
+    from tenax.drawing.event_lines import EventWording
 
     with_items = any(event.item is not None for event in found)
     columns = (

@@ -10,7 +10,8 @@ from cyclopts import Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
-from tenax.cli.output import one_line, print_json, say, show
+from tenax.cli.output import print_json, say, show
+from tenax.drawing.text_lines import one_line
 from tenax.errors import UsageError
 
 ItemStatus = Literal[
@@ -62,8 +63,8 @@ async def _found(
 def _table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.event_lines import attempt_of
     from tenax.cli.render.table import Column, RankedTable
+    from tenax.drawing.event_lines import attempt_of
 
     columns = (
         Column("item", right=True),
@@ -90,8 +91,8 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
 
 def _standing(item: dict[str, Any]) -> str:
     """Returns the outcome of an item, or what it waits for."""
-    from tenax.cli.render.event_lines import failure_words, waiting_words
     from tenax.cli.render.why_blocked import poison_words
+    from tenax.drawing.event_lines import failure_words, waiting_words
 
     if item["failure"]:
         return one_line(failure_words(item["failure"]), _MAX_LENGTH)

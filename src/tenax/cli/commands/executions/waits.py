@@ -12,10 +12,10 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.commands.operate.control import Reason
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
-from tenax.cli.input.inputs import parse_json
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
 from tenax.model.source.findings import shorten, suggest_or_list
+from tenax.model.source.json_source import parse_json
 
 WaitingStep = Annotated[str, Parameter(name="STEP", help="The step that waits.")]
 Item = Annotated[int | None, Parameter(help="The item of its fan-out, from 0.")]

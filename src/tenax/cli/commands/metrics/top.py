@@ -14,7 +14,8 @@ from cyclopts import Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
-from tenax.cli.output import console, print_json, printable, show
+from tenax.cli.output import console, print_json, show
+from tenax.drawing.text_lines import printable
 from tenax.errors import Unreachable, UsageError
 
 if TYPE_CHECKING:

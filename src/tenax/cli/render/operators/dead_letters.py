@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import new_table, one_line, printable, to_the_second
+from tenax.cli.output import new_table, to_the_second
 from tenax.cli.render.evidence import everything
 from tenax.cli.render.styles import STYLES
+from tenax.drawing.text_lines import one_line, printable
 
 _MESSAGE = 100
 """Characters of a message in a table."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenax.cli.flags import TargetFlags, worker_command
-from tenax.cli.output import one_line, printable
+from tenax.drawing.text_lines import one_line, printable
 from tenax.model.definition.workflow import DEFAULT_QUEUE
 
 DOORS_SHOWN = 10

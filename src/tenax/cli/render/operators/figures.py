@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from tenax.cli.output import new_table, one_line, to_the_second
+from tenax.cli.output import new_table, to_the_second
+from tenax.drawing.text_lines import one_line
 
 BAR_WIDTH = 20  # characters of a bar of 100 %
 GROUPS_DRAWN = 10  # groups whose attempts are drawn

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.text import Text
 
-from tenax.cli.output import one_line
-from tenax.cli.render.fleet_words import health_words, percentage, short_duration, state_words
 from tenax.cli.render.table import Column, RankedTable
+from tenax.drawing.fleet_words import health_words, percentage, short_duration, state_words
+from tenax.drawing.text_lines import one_line
 
 Worker = Mapping[str, Any]
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from tenax.cli.output import console, new_table, one_line
+from tenax.cli.output import console, new_table
 from tenax.cli.render.operators.figures import lag_words, percent, seconds_words, sparkline
+from tenax.drawing.text_lines import one_line
 
 NARROW = 80  # columns below which some columns of the tables are left out
 WORKERS_SHOWN = 10

@@ -10,9 +10,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import new_table, one_line, printable, to_the_second
-from tenax.cli.render.event_lines import moment
-from tenax.cli.render.fleet_words import (
+from tenax.cli.output import new_table, to_the_second
+from tenax.cli.render.operators.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
+from tenax.drawing.event_lines import moment
+from tenax.drawing.fleet_words import (
     COLUMN_NAMES,
     counted,
     fleet_event_words,
@@ -20,7 +21,7 @@ from tenax.cli.render.fleet_words import (
     short_duration,
     state_words,
 )
-from tenax.cli.render.operators.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
+from tenax.drawing.text_lines import one_line, printable
 from tenax.model.durations import format_duration
 from tenax.model.fleet.health import SERVER_ACTOR
 

@@ -10,8 +10,8 @@ from msgspec import to_builtins
 from rich.console import Console
 from support.recorded.written_events import an_event
 
-from tenax.cli.render.event_lines import EventWording, duration, events_in_order, why_held, why_not
 from tenax.cli.render.timeline import render_execution
+from tenax.drawing.event_lines import EventWording, duration, events_in_order, why_held, why_not
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import fold
 from tenax.policy.retry.rules import RULES

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from tenax.cli.flags import TargetFlags
-from tenax.cli.output import one_line
-from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
+from tenax.drawing.fleet_words import fleet_event_words, is_of_worker
+from tenax.drawing.text_lines import one_line
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Event
 from tenax.policy.retry.attempt_words import uncounted_progress
@@ -49,10 +48,12 @@ _HANDED_BACK = {"draining": "its worker is stopping", "no_handler": "its worker 
 class EventWording:
     """Describes the events of one execution in their order.
 
-    It remembers how many attempts counted, since a single event does not say so.
+    It remembers how many attempts counted, since a single event does not say so. For events from the middle of a log it assumes that
+    all earlier attempts counted, until an event tells.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, from_start: bool = True) -> None:
+        self._from_start = from_start
         self._counted: dict[tuple[str | None, int | None, bool], int] = {}
 
     def words(self, event: Event) -> str:
@@ -62,7 +63,8 @@ class EventWording:
         after = event.data.get("decision", {}).get("after")
         if after:
             self._counted[whose] = after["counted"]
-        words = _words(event, self._counted.get(whose, 0))
+        unknown = 0 if self._from_start else (event.attempt or 1) - 1
+        words = _words(event, self._counted.get(whose, unknown))
         return f"compensation: {words}" if compensates else words
 
 
@@ -254,20 +256,6 @@ def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> st
             return f"waiting for its callback{by}"
         case other:
             return f"waiting: {other}"
-
-
-def how_to_answer(
-    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: TargetFlags
-) -> str:
-    """Returns the command that answers a wait for a person. Returns an empty text for other waits."""
-    match waiting["for"]:
-        case "signal":
-            return f"send it: {where.command('signal', execution_id, waiting.get('signal'))}"
-        case "approval":
-            which = [] if item is None else ["--item", item]
-            return f"{where.command('approve', execution_id, step, *which)} (or reject)"
-        case _:
-            return ""
 
 
 def failure_words(failure: Mapping[str, Any] | None) -> str:

@@ -1,0 +1,151 @@
+"""Makes the fields of a form from the inputs that a workflow declares, and reads them back as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tenax.errors import InvalidInput, TenaxError
+from tenax.model.definition.workflow import Input
+from tenax.model.source.json_source import parse_json
+from tenax.ui.rendering import pretty
+
+PREFIX = "input."
+"""Stands before the names of inputs in the form, so that none of them is taken for another field."""
+MOST_EDITED = 100_000  # characters of a value that a field holds
+_LONG = 80  # characters of a text for which a line is too short
+
+Kind = Literal["text", "lines", "integer", "number", "boolean", "choice", "json", "kept"]
+Read = tuple[dict[str, Any], dict[str, str]]
+"""The values that have changed, and what is wrong with others, by the names of the inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputField:
+    """Is the field of one input."""
+
+    name: str
+    kind: Kind
+    text: str
+    """What the field holds. Of a `boolean`, `on` if it is checked."""
+    choices: tuple[str, ...] = ()
+    hint: str = ""
+    is_needed: bool = False
+    is_given: bool = False
+    """True if the execution has a value for it."""
+    error: str | None = None
+
+
+def fields_of(inputs: Mapping[str, Input], given: Mapping[str, Any]) -> list[InputField]:
+    """Returns a field for each input, with the value that the execution had."""
+    return [_field(name, declared, given) for name, declared in inputs.items()]
+
+
+def _field(name: str, declared: Input, given: Mapping[str, Any]) -> InputField:
+    schema, is_given = declared.schema, name in given
+    value = given.get(name, declared.default if declared.has_default else None)
+    kind = _kind(schema, value)
+    text = "" if value is None and kind != "json" else _text(kind, value)
+    if value is None and not is_given and not declared.has_default:
+        text = ""
+    if len(text) > MOST_EDITED:
+        kind, text = "kept", ""
+    hint = " ".join(str(schema[key]) for key in ("title", "description") if schema.get(key))
+    return InputField(
+        name,
+        kind,
+        text,
+        choices=tuple(str(one) for one in schema.get("enum", ())) if kind == "choice" else (),
+        hint=hint[:500],
+        is_needed=declared.required,
+        is_given=is_given,
+    )
+
+
+def _kind(schema: Mapping[str, Any], value: Any) -> Kind:
+    match schema.get("type"):
+        case "string" if value is None or isinstance(value, str):
+            choices = schema.get("enum")
+            if isinstance(choices, list) and choices and all(isinstance(one, str) for one in choices):
+                return "choice"
+            return "lines" if value is not None and ("\n" in value or len(value) > _LONG) else "text"
+        case "integer" if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return "integer"
+        case "number" if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return "number"
+        case "boolean" if value is None or isinstance(value, bool):
+            return "boolean"
+        case _:
+            return "json"
+
+
+def _text(kind: Kind, value: Any) -> str:
+    match kind:
+        case "text" | "lines" | "choice":
+            return str(value)
+        case "boolean":
+            return "on" if value else ""
+        case _:
+            return pretty(value)
+
+
+def read_fields(fields: Sequence[InputField], sent: Mapping[str, str], given: Mapping[str, Any]) -> Read:
+    """Reads the sent fields. A field that was and is empty gives no value, so the default of its input holds."""
+    changed: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for field in fields:
+        text = sent.get(PREFIX + field.name, "").replace("\r\n", "\n")
+        if field.kind == "kept" or (text == "" and field.text == "" and not field.is_given):
+            continue
+        try:
+            value = _value(field, text)
+        except TenaxError as error:
+            wrong[field.name] = error.message
+            continue
+        if not field.is_given or value != given[field.name] or type(value) is not type(given[field.name]):
+            changed[field.name] = value
+    return changed, wrong
+
+
+def _value(field: InputField, text: str) -> Any:
+    match field.kind:
+        case "text" | "lines" | "choice":
+            return text
+        case "boolean":
+            return text == "on"
+        case _ if not text.strip():
+            raise InvalidInput("a value is missing: an input that was given cannot be taken away")
+        case _:
+            return parse_json(text, field.name)
+
+
+def filled_in(
+    fields: Sequence[InputField], sent: Mapping[str, str], wrong: Mapping[str, str]
+) -> list[InputField]:
+    """Returns the fields as they were sent, each with what is wrong with it."""
+    return [
+        replace(field, text=sent.get(PREFIX + field.name, ""), error=wrong.get(field.name))
+        for field in fields
+    ]
+
+
+def place_problems(message: str, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Returns what is wrong with each input, from a refusal that has a line for each misfit, and the lines that name none."""
+    wrong: dict[str, str] = {}
+    rest: list[str] = []
+    for line in message.split("\n")[1:]:
+        text = line.strip()
+        name = _named(text, names)
+        if name is None:
+            rest.append(text)
+            continue
+        told = text.removeprefix(name).removeprefix(": ").lstrip(".")
+        wrong[name] = f"{wrong[name]}; {told}" if name in wrong else told
+    return wrong, rest
+
+
+def _named(line: str, names: Sequence[str]) -> str | None:
+    """Returns the longest name with which a line begins."""
+    fitting = [name for name in names if line.startswith((f"{name}:", f"{name}.", f"{name}["))]
+    return max(fitting, key=len, default=None)
