@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenax.ui.page import Page
 from tenax.ui.pages import audit, executions, sign_in, tokens
 from tenax.ui.pages.acting import actions, again, decisions, events
-from tenax.ui.pages.workflows import listing, pausing, showing
+from tenax.ui.pages.workflows import listing, pausing, running, showing
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -18,6 +18,7 @@ PAGES = (
     Page("/executions", decisions.router),
     Page("/workflows", listing.router, title="Workflows", key="f"),
     Page("/workflows", pausing.router),
+    Page("/workflows", running.router),
     Page("/workflows", showing.router),
     Page("/audit", audit.router, title="Audit", key="a"),
     Page("/tokens", tokens.router, title="Tokens", key="t", admin_only=True),
