@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from html import unescape
 
 import pytest
 from playwright.async_api import expect
@@ -93,6 +94,15 @@ def test_the_policies_are_told_drawn_and_listed(stored):
     assert page.count('class="tx-drawing tx-schedule"') == 3  # fetch, its first rule, the compensation
 
 
+def test_the_source_reads_back_as_the_version_that_is_shown(stored):
+    http, hashes = stored
+    for content in hashes:
+        page = http.get(f"/workflows/sync-orders/source?version={content[:12]}").text
+        [text] = re.findall(r'data-copy="([^"]*)"', page)
+        assert store(http, unescape(text)) == content
+        assert f"<code>{text}" in page
+
+
 def test_a_version_is_shown_by_its_hash(stored):
     http, (old, new) = stored
     shown = http.get(f"/workflows/sync-orders?version={old[:12]}").text
@@ -163,7 +173,14 @@ async def test_the_pages_are_accessible_and_fit_the_window(server, browser):
     with server.http() as http:
         store(http, FLOW.format(version="1").replace("name: sync-orders", f"name: {'long-' * 30}"))
         store(http, FLOW.format(version="1"))
-    for path in ("", "/sync-orders", "/sync-orders/policies", "/sync-orders/versions", "/sync-orders/pause"):
+    for path in (
+        "",
+        "/sync-orders",
+        "/sync-orders/policies",
+        "/sync-orders/source",
+        "/sync-orders/versions",
+        "/sync-orders/pause",
+    ):
         page = await browser.open(f"{server.url}/workflows{path}")
         await assert_accessible(page)
         await page.set_viewport_size(PHONE)

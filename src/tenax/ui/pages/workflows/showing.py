@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -11,6 +12,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.dialects.native.definition import definition_text
 from tenax.engine.engine import Engine
 from tenax.model.filters.terms import Filter, Match, Words
 from tenax.model.metrics.series import Series, StepFigures
@@ -86,6 +88,14 @@ async def policies(
     )
 
 
+@router.get("/source")
+async def source(request: Request, name: Name, version: Version = "") -> Response:
+    """Shows the definition as a workflow file. A large one is written beside the event loop."""
+    values = await frame(engine(request), name, version)
+    text = await asyncio.to_thread(definition_text, values["definition"].plan.workflow)
+    return answer_page(request, "workflows/source.html", tab="Source", text=text, **values)
+
+
 @router.get("/versions")
 async def versions(request: Request, name: Name, version: Version = "") -> Response:
     """Lists the definitions that were stored or submitted under this name."""
@@ -106,6 +116,7 @@ async def frame(engine: Engine, name: str, version: str) -> dict[str, Any]:
         "tabs": [
             ("Steps", f"{here}{asked}"),
             ("Policies", f"{here}/policies{asked}"),
+            ("Source", f"{here}/source{asked}"),
             ("Versions", f"{here}/versions{asked}"),
         ],
     }
