@@ -43,8 +43,7 @@ async def test_retry_now_from_the_page_of_a_retrying_execution(server, hand, bro
     page = await browser.open(f"{server.url}/executions/{execution}/events")
     log = page.locator("#log")
     await expect(log).to_contain_text("retry in 1h")
-    data = log.get_by_text("Data").first
-    await data.click()
+    await log.locator("summary").first.click()
     await page.get_by_role("link", name="Retry now").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_role("heading")).to_have_text(f"Retry execution {execution} now?")

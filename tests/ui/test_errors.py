@@ -15,7 +15,7 @@ HTML, HTMX = {"accept": "text/html"}, {"hx-request": "true"}
     ("path", "status", "said"),
     [
         ("/nowhere", 404, "There is no such page"),
-        ("/executions/0/cancel", 422, "execution_id"),
+        ("/executions/0/actions/cancel", 422, "execution_id"),
         ("/executions?before=x", 422, "before"),
         ("/executions?filter=stauts%3Dx", 400, "did you mean"),
         ("/executions/live?filter=stauts%3Dx", 400, "did you mean"),

@@ -120,8 +120,3 @@ def print_json(document: Any) -> None:
 
 def json_document(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, default=str)
-
-
-def to_the_second(at: str) -> str:
-    """Returns a time of the API to the second, for lists."""
-    return at.partition(".")[0].removesuffix("Z").replace("T", " ")

@@ -16,3 +16,8 @@ def one_line(value: Any, limit: int = 200) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     line = " ".join(printable(text).split())
     return line if len(line) <= limit else f"{line[: limit - 3]}..."
+
+
+def to_the_second(at: str) -> str:
+    """Returns a time of the API to the second, for lists."""
+    return at.partition(".")[0].removesuffix("Z").replace("T", " ")

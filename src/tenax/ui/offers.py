@@ -20,6 +20,7 @@ from tenax.policy.operator_actions import (
 
 ENDED = ("completed", "failed", "cancelled")
 OVER = ("completed", "failed", "skipped", "unreachable", "cancelled")
+_DONE = ("completed", "failed", "skipped", "unreachable")
 _ITEM_STATES = {"running": "leased"}
 """The states of items by the words of views, where these differ."""
 _ANSWERS = {"approval": ("approve", "reject"), "signal": ("signal",)}
@@ -75,7 +76,7 @@ def _on_execution(execution: Execution) -> Iterator[str]:
     if execution.status in ENDED:
         yield "again"
         if execution.compensation is None and "retry" in legal_on_execution(execution.status):
-            yield from _again_after_failure(execution)
+            yield from ("retry", "reset") if _can_go_on(execution) else ()
         return
     yield from ("cancel", "resume" if execution.status == "paused" else "pause")
     if execution.compensation is not None:
@@ -91,13 +92,9 @@ def _on_execution(execution: Execution) -> Iterator[str]:
         yield "signal"
 
 
-def _again_after_failure(execution: Execution) -> Iterator[str]:
-    """Yields what starts a failed execution again: what has failed, or what its deadline has cut short."""
-    steps = execution.steps.values()
-    if any(_is_lost(step) for step in steps) or any(step.status not in OVER for step in steps):
-        yield from ("retry", "reset")
-    elif any(step.status == "cancelled" for step in steps):
-        yield "retry"
+def _can_go_on(execution: Execution) -> bool:
+    """Returns whether a failed execution has something that starts again: what has failed, or what was cut short."""
+    return any(_is_lost(step) or step.status not in _DONE for step in execution.steps.values())
 
 
 def _on_step(execution: Execution, step: Step) -> Iterator[str]:

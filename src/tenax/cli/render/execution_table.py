@@ -8,12 +8,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from tenax.cli.output import to_the_second
 from tenax.cli.render.styles import STYLES
 from tenax.cli.render.table import Column, RankedTable
 from tenax.cli.render.why_blocked import poison_words
 from tenax.drawing.event_lines import attempt_of, duration, waiting_words
-from tenax.drawing.text_lines import one_line, printable
+from tenax.drawing.text_lines import one_line, printable, to_the_second
 
 Row = Mapping[str, Any]
 

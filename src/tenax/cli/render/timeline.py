@@ -20,7 +20,7 @@ from tenax.cli.render.styles import STYLES
 from tenax.cli.render.timeline_rows import Row, rows_of
 from tenax.cli.render.why_blocked import notes
 from tenax.drawing.event_lines import amounts_words, duration, failure_words, in_step, seconds_between
-from tenax.drawing.text_lines import one_line, printable
+from tenax.drawing.text_lines import one_line, printable, to_the_second
 
 _MAX_RESULT = 4_000
 
@@ -32,6 +32,8 @@ def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_
     if tree := execution.get("tree"):
         below = (Padding(line, (0, 0, 0, 2)) for line in family_lines(tree, execution["now"]))
         parts += [Text(), Text("children:", style="bold"), *below]
+    if acts := execution.get("operator_actions"):
+        parts += [Text(), Text("operators:", style="bold"), *(Text(line) for line in map(_act_line, acts))]
     parts += _evidence(execution, where)
     if failure := execution["failure"]:
         words = f"failure{in_step(failure)}: {failure_words(failure)}"
@@ -42,6 +44,17 @@ def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_
     if execution["status"] == "completed":
         parts += [Text(), Text(f"result: {_result(execution['result'])}")]
     return Group(*parts)
+
+
+def _act_line(act: Mapping[str, Any]) -> str:
+    """Describes an action of an operator: `  2026-01-31 02:17:12  ann: resolve charge: paid by hand`."""
+    item = "" if act["item"] is None else f"[{act['item']}]"
+    on = f" {act['step']}{item}" if act["step"] else ""
+    with_it = f", with execution {act['because_of']}" if act["because_of"] else ""
+    job = f", in bulk job {act['bulk']}" if act["bulk"] else ""
+    why = f": {act['reason']}" if act["reason"] else ""
+    words = f"{act['actor']}: {act['action']}{on}{with_it}{job}{why}"
+    return f"  {to_the_second(act['at'])}  {one_line(words)}"
 
 
 def _has_given_up(step: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from tenax.engine.views.explanations import attempt_of, explained
 from tenax.engine.views.log_pages import find_events
 from tenax.model.definition.workflow import COMPENSATION, Input
 from tenax.model.execution_views import Event
-from tenax.model.metrics.pages import Decided, DecisionPage
+from tenax.model.metrics.pages import DecisionPage, ExplainedDecision
 from tenax.model.views import Explanation
 from tenax.policy.plan import Plan, action_of
 
@@ -46,7 +46,9 @@ async def read_decisions(
     if page.events and attempt_of(page.events[0]) not in told:  # its failure may be on the page before
         await find_events(context, execution_id, is_wanted, before=page.events[0].id, limit=1)
     failures = {attempt: e.data["failure"] for attempt, e in told.items()}
-    decisions = [Decided(event=e.id, explanation=explained(e, failures)) for e in reversed(page.events)]
+    decisions = [
+        ExplainedDecision(event=e.id, explanation=explained(e, failures)) for e in reversed(page.events)
+    ]
     plan = await read_plan(context, execution_id)
     return DecisionPage(
         decisions=decisions,

@@ -13,7 +13,7 @@ from tenax.store.tables import executions
 from tenax.store.tables.log import get_event_page
 
 MOST_EVENTS = 500  # events of a page
-MOST_LOOKED = 3000  # events that one search looks at
+MOST_LOOKED = 2000  # events that one search looks at
 
 
 async def read_event_page(
@@ -51,7 +51,7 @@ async def find_events(
 ) -> EventPage:
     """Searches the events before an event, or after one, for those that are wanted. Looks at a bounded number of them."""
     found: list[Event] = []
-    looked = 0
+    looked, edge = 0, before if after is None else after
     while True:
         page = await read_event_page(context, execution_id, before=before, after=after, limit=MOST_EVENTS)
         wanted = [e for e in page.events if is_wanted(e)]
@@ -61,24 +61,31 @@ async def find_events(
         if further is None or len(found) >= limit or looked >= MOST_LOOKED:
             break
         before, after = (further, None) if after is None else (None, further)
-    return _found_page(page, found, limit, further, forwards=after is not None)
+    if after is None:
+        return _page_before(page, found, limit, edge)
+    return _page_after(page, found, limit, edge)
 
 
-def _found_page(
-    last: EventPage, found: list[Event], limit: int, further: int | None, *, forwards: bool
-) -> EventPage:
-    """Returns the wanted events that were found. `last` is the page that was looked at last, and `further` where the search would go on."""
-    shown = found[:limit] if forwards else found[-limit:]
-    is_full = len(found) >= limit
-    if len(found) > limit:
-        further = shown[-1].id if forwards else shown[0].id
-    edge = last.events[-1 if forwards else 0] if last.events else None
-    return EventPage(
-        events=shown,
-        older=(shown[0].id if shown else None) if forwards else further,
-        newer=further if forwards else (shown[-1].id if shown else None),
-        looked_until=edge.at if edge is not None and further is not None and not is_full else None,
-    )
+def _page_before(last: EventPage, found: list[Event], limit: int, edge: int | None) -> EventPage:
+    """Returns the last of the events that were found before `edge`. `last` is the page that was looked at last."""
+    shown = found[-limit:]
+    newer = None if edge is None else shown[-1].id if shown else edge - 1
+    if len(found) >= limit:
+        older = shown[0].id if len(found) > limit else last.older
+        return EventPage(events=shown, older=older, newer=newer)
+    looked_until = last.events[0].at if last.older is not None and last.events else None
+    return EventPage(events=shown, older=last.older, newer=newer, looked_until=looked_until)
+
+
+def _page_after(last: EventPage, found: list[Event], limit: int, edge: int | None) -> EventPage:
+    """Returns the first of the events that were found after `edge`. `last` is the page that was looked at last."""
+    shown = found[:limit]
+    older = None if not edge else shown[0].id if shown else edge + 1
+    if len(found) >= limit:
+        newer = shown[-1].id if len(found) > limit else last.newer
+        return EventPage(events=shown, older=older, newer=newer)
+    looked_until = last.events[-1].at if last.newer is not None and last.events else None
+    return EventPage(events=shown, older=older, newer=last.newer, looked_until=looked_until)
 
 
 async def read_event(context: EngineContext, execution_id: int, event_id: int) -> Event:

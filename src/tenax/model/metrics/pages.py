@@ -62,7 +62,7 @@ class StateCounts(View):
     """How many executions of each kind (open, unsuccessful, all) were looked at, at most."""
 
 
-class Decided(View):
+class ExplainedDecision(View):
     """Is a decision with the event that records it."""
 
     event: int
@@ -72,7 +72,7 @@ class Decided(View):
 class DecisionPage(View):
     """Is a page of the decisions on an execution, the newest first."""
 
-    decisions: list[Decided]
+    decisions: list[ExplainedDecision]
     policies: dict[str, dict[str, Any]]
     """The resolved retry policies of their steps, by the names of the steps. Those of compensations have the prefix `compensate:`."""
     older: int | None

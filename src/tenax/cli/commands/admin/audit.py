@@ -10,8 +10,8 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.since import parse_since
-from tenax.cli.output import print_json, say, show, to_the_second
-from tenax.drawing.text_lines import one_line
+from tenax.cli.output import print_json, say, show
+from tenax.drawing.text_lines import one_line, to_the_second
 from tenax.model.events.audit import AuditFilter, read_target
 
 _TIME = "a duration back from now (2h) or a time (RFC 3339)"

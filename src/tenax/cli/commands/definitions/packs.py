@@ -11,8 +11,8 @@ from cyclopts import App, Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
-from tenax.cli.output import new_table, print_json, say, show, to_the_second
-from tenax.drawing.text_lines import one_line
+from tenax.cli.output import new_table, print_json, say, show
+from tenax.drawing.text_lines import one_line, to_the_second
 
 pack = App(name="pack", help="Install packs of actions, or list, show or remove them.")
 

@@ -11,8 +11,8 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.inputs import read_definition
-from tenax.cli.output import new_table, print_json, say, show, to_the_second
-from tenax.drawing.text_lines import one_line
+from tenax.cli.output import new_table, print_json, say, show
+from tenax.drawing.text_lines import one_line, to_the_second
 from tenax.errors import UsageError
 from tenax.model.source.findings import shorten, suggest
 from tenax.sdk.files import DefinitionFile
@@ -63,7 +63,8 @@ def list_(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the workflows that were stored with `tenax store`. A name means the first one listed with it."""
+    """List the workflows that were stored with `tenax store`, and all that are paused. A name means the first one listed
+    with it."""
     if words:
         raise UsageError(
             f"unknown command `workflows {shorten(words[0])}`{suggest(words[0], ('pause', 'resume'))}",
@@ -137,7 +138,7 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
 
     table = new_table("workflow", "version", "content", "stored")
     for row in found:
-        stored = to_the_second(row["created_at"])
+        stored = to_the_second(row["created_at"]) if row["created_at"] else "not stored"
         cells = (one_line(row["name"]), one_line(row["version"] or ""), row["hash"][:12], stored)
         table.add_row(*(Text(cell) for cell in cells))
     return table

@@ -10,9 +10,9 @@ from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.filters import check_filter
-from tenax.cli.output import print_json, say, to_the_second
+from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
-from tenax.drawing.text_lines import one_line
+from tenax.drawing.text_lines import one_line, to_the_second
 from tenax.errors import UsageError
 from tenax.model.source.findings import shorten, suggest
 

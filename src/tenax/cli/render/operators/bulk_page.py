@@ -9,10 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenax.cli.flags import TargetFlags
-from tenax.cli.output import to_the_second
 from tenax.cli.render.styles import STYLES
 from tenax.cli.render.table import Column, RankedTable
-from tenax.drawing.text_lines import one_line, printable
+from tenax.drawing.text_lines import one_line, printable, to_the_second
 from tenax.model.fleet.queue_limits import rate_words
 
 Job = Mapping[str, Any]

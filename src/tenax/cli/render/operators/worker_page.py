@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import new_table, to_the_second
+from tenax.cli.output import new_table
 from tenax.cli.render.operators.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
 from tenax.drawing.event_lines import moment
 from tenax.drawing.fleet_words import (
@@ -21,7 +21,7 @@ from tenax.drawing.fleet_words import (
     short_duration,
     state_words,
 )
-from tenax.drawing.text_lines import one_line, printable
+from tenax.drawing.text_lines import one_line, printable, to_the_second
 from tenax.model.durations import format_duration
 from tenax.model.fleet.health import SERVER_ACTOR
 

@@ -14,7 +14,7 @@ from tenax.drawing.figures.small_bars import delay_parts, draw_delay_bar
 from tenax.engine.engine import Engine
 from tenax.model.decision import Ledger
 from tenax.model.definition.workflow import COMPENSATION
-from tenax.model.metrics.pages import Decided
+from tenax.model.metrics.pages import ExplainedDecision
 from tenax.model.views import Explanation
 from tenax.model.wire_types import LARGEST_ATTEMPT
 from tenax.policy.retry.explain import rule_meaning, value_words, work_name
@@ -69,6 +69,7 @@ class Shown(NamedTuple):
     name: str
     delay: Markup | None
     delay_words: str | None
+    roll: str
     checks: list[CheckLine]
     ledger: list[LedgerLine]
     limits: list[tuple[str, str]]
@@ -139,7 +140,7 @@ async def _values(on: Engine, execution_id: int, about: About) -> dict[str, Any]
     }
 
 
-def _shown(one: Decided, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
+def _shown(one: ExplainedDecision, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
     told = one.explanation
     decision = told.decision
     parts = delay_parts(decision)
@@ -149,6 +150,7 @@ def _shown(one: Decided, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
         explanation=told,
         name=work_name(told.step, told.item, compensation=told.compensation),
         delay=None if parts is None else Markup(draw_delay_bar(parts, width=320)),  # noqa: S704 -- the drawing escapes its texts
+        roll=f"{decision.get('roll', 0.0):.6g}",
         delay_words=_line_of(told.text, "Delay: "),
         checks=[_check(check) for check in decision.get("checks", ())],
         ledger=list(_ledger(decision)),
