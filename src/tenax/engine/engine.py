@@ -76,6 +76,7 @@ class Engine(EngineReads):
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
         self.filters = parts.filters
+        self.tokens = parts.tokens
         self.bulk = parts.bulk
         self.bulk_runner = parts.bulk_runner
         self.workflow_pauses = parts.workflow_pauses

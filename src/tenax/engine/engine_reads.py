@@ -10,6 +10,7 @@ from datetime import datetime
 from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.views import audit as audit_views
+from tenax.engine.views import definitions as definition_views
 from tenax.engine.views import diagnosis, log_pages, selection, step_parts
 from tenax.engine.views import executions as views
 from tenax.engine.views.decision_pages import read_decisions, read_inputs
@@ -23,6 +24,7 @@ from tenax.model.execution_views import Event, Execution, News, StepDefinition, 
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.metrics.pages import DecisionPage, EventPage, ExecutionPage, ItemStrip, StateCounts
+from tenax.model.metrics.workflows import WorkflowPage
 from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
 
 
@@ -33,6 +35,20 @@ class EngineReads:
 
     async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
         return await definitions.list_workflows(self.context, name)
+
+    async def workflow_page(
+        self, *, after: str | None = None, limit: int = 50, containing: str | None = None
+    ) -> WorkflowPage:
+        """Reads a page of the workflows by name, also of those that were only submitted, with the figures of the last day."""
+        return await definition_views.list_workflows_with_figures(
+            self.context, after=after, limit=limit, containing=containing
+        )
+
+    async def definition(
+        self, workflow: str, *, content: str | None = None
+    ) -> definition_views.StoredDefinition:
+        """Reads a definition with its newest plan. `content` is the begin of its hash; without it, what the name means now."""
+        return await definition_views.get_definition(self.context, workflow, content)
 
     async def get(self, execution_id: int) -> Execution:
         return await views.get(self.context, execution_id)

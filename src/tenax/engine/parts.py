@@ -16,6 +16,7 @@ from tenax.engine.metrics.metrics import Metrics
 from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
 from tenax.engine.operate.filters import SavedFilters
+from tenax.engine.operate.tokens import Tokens
 from tenax.engine.operate.workflow_pauses import WorkflowPauses
 from tenax.engine.recover.budget_keeper import BudgetKeeper
 from tenax.engine.recover.maintenance import Maintenance
@@ -55,6 +56,7 @@ class Parts:
         )
         self.metrics = Metrics(self.context, self.maintenance.leadership)
         self.filters = SavedFilters(self.context)
+        self.tokens = Tokens(self.context)
         self.bulk_runner = BulkRunner(self.context, lambda: self.maintenance.leadership.leads)
         self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
         self.workflow_pauses = WorkflowPauses(self.context, lambda: self.maintenance.leadership.leads)

@@ -37,6 +37,7 @@ def make_environment() -> Environment:
         "number": words.number,
         "first_line": words.first_line,
         "pretty": pretty,
+        "percent": words.percent,
     }
     environment.globals |= {
         "asset_url": asset_url,

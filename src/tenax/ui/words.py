@@ -48,6 +48,10 @@ TONES = {
 """The tone of each state. The style sheet has a colour for each tone, and the state is also written as a word."""
 
 
+DASH = "\u2013"
+"""Stands where there is no value."""
+
+
 def tone(state: str) -> str:
     """Returns the tone of a state; that of an unknown one is plain."""
     return TONES.get(state, "plain")
@@ -77,6 +81,11 @@ def duration(seconds: float) -> str:
 
 def number(value: float) -> str:
     return f"{value:,}"
+
+
+def percent(share: float | None) -> str:
+    """Writes a share for people: 12.5 %. None is a dash."""
+    return DASH if share is None else f"{100 * share:.3g} %"
 
 
 def first_line(text: str, most: int = 200) -> str:

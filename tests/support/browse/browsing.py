@@ -46,13 +46,18 @@ class Browsing:
         return page
 
     @contextlib.asynccontextmanager
-    async def without_scripts(self) -> AsyncIterator[Browsing]:
-        """Opens another window of the browser, in which scripts are switched off."""
+    async def another(self, **options: Any) -> AsyncIterator[Browsing]:
+        """Opens the browser of another person, with cookies of its own."""
         assert self.context.browser is not None
-        context = await self.context.browser.new_context(viewport=WIDE, java_script_enabled=False)
+        context = await self.context.browser.new_context(viewport=WIDE, **options)
+        context.set_default_timeout(15_000)
         other = Browsing(context)
         yield other
         other.check()
+
+    def without_scripts(self) -> contextlib.AbstractAsyncContextManager[Browsing]:
+        """Opens another window of the browser, in which scripts are switched off."""
+        return self.another(java_script_enabled=False)
 
     def forgive(self, pattern: str) -> None:
         """Ignores faults that match, for a test that stops a server or sends a wrong form."""

@@ -64,7 +64,9 @@ async def adopt_token(tx: Connection, name: str, role: Role, secret: str) -> Non
             return
 
 
-async def create_token(tx: Connection, name: str, role: str, *, actor: str = SERVER_ACTOR) -> tuple[int, str]:
+async def create_token(
+    tx: Connection, name: str, role: str, *, actor: str = SERVER_ACTOR, reason: str | None = None
+) -> tuple[int, str]:
     """Creates a token. Returns its id and its secret, which cannot be read again."""
     _check_name(name)
     if role not in ROLES:
@@ -76,7 +78,7 @@ async def create_token(tx: Connection, name: str, role: str, *, actor: str = SER
             f"there is a token named {name!r} already",
             remedy=f"choose another name, or revoke it first: tenax token revoke {name}",
         )
-    await audit.insert_entries(tx, [_entry(actor, "token_create", token_id, name, role)])
+    await audit.insert_entries(tx, [_entry(actor, "token_create", token_id, name, role, reason)])
     return token_id, secret
 
 
@@ -85,7 +87,9 @@ async def list_tokens(tx: Connection) -> list[Token]:
     return [Token(**row) for row in await tx.fetch(sql("list_tokens"))]
 
 
-async def revoke_token(tx: Connection, which: int | str, *, actor: str = SERVER_ACTOR) -> list[Token]:
+async def revoke_token(
+    tx: Connection, which: int | str, *, actor: str = SERVER_ACTOR, reason: str | None = None
+) -> list[Token]:
     """Revokes the token with this id, or all tokens with this name. A token that is revoked already stays so."""
     token_id = int(which) if isinstance(which, int) or _reads_as_id(which) else None
     name = which if isinstance(which, str) and token_id is None else None
@@ -95,7 +99,9 @@ async def revoke_token(tx: Connection, which: int | str, *, actor: str = SERVER_
     if not rows:
         raise _no_token(which)
     fresh = [
-        _entry(actor, "token_revoke", row["id"], row["name"], row["role"]) for row in rows if row["live"]
+        _entry(actor, "token_revoke", row["id"], row["name"], row["role"], reason)
+        for row in rows
+        if row["live"]
     ]
     if fresh:
         await audit.insert_entries(tx, fresh)
@@ -121,9 +127,11 @@ async def any_live_token(tx: Connection) -> bool:
     return exists
 
 
-def _entry(actor: str, action: str, token_id: int, name: str, role: str) -> NewEntry:
+def _entry(
+    actor: str, action: str, token_id: int, name: str, role: str, reason: str | None = None
+) -> NewEntry:
     """Returns the audit's entry for a token, which names it and never has its secret."""
-    return NewEntry(actor, action, "token", str(token_id), data={"name": name, "role": role})
+    return NewEntry(actor, action, "token", str(token_id), reason=reason, data={"name": name, "role": role})
 
 
 def _check_name(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenax.ui.page import Page
 from tenax.ui.pages import (
+    audit,
     bulk,
     bulk_actions,
     dead_letters,
@@ -11,9 +12,11 @@ from tenax.ui.pages import (
     letter_actions,
     saved_views,
     sign_in,
+    tokens,
 )
 from tenax.ui.pages.acting import actions, again, decisions, events
 from tenax.ui.pages.execution import routes as execution
+from tenax.ui.pages.workflows import listing, pausing, running, showing
 
 HOME = "/executions"
 """The page that `/` leads to."""
@@ -31,6 +34,12 @@ PAGES = (
     Page("/executions", decisions.router),
     Page("/executions", execution.router),
     Page("/executions", execution.download_router),
+    Page("/workflows", listing.router, title="Workflows", key="f"),
+    Page("/workflows", pausing.router),
+    Page("/workflows", running.router),
+    Page("/workflows", showing.router),
+    Page("/audit", audit.router, title="Audit", key="a"),
+    Page("/tokens", tokens.router, title="Tokens", key="t", admin_only=True),
     Page("/sign-in", sign_in.router),
     Page("/sign-out", sign_in.sign_out_router),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,12 +11,13 @@ from tenax.cli.input.check_definition import shown_name
 from tenax.cli.input.inputs import read_bytes
 from tenax.cli.input.policies import default_retry, policies_of
 from tenax.cli.output import new_table, print_json, say, show
-from tenax.drawing.text_lines import one_line, printable
+from tenax.drawing.policy_words import changes_schedule, policy_words, rule_words
+from tenax.drawing.text_lines import printable
 from tenax.errors import UsageError
 from tenax.model.durations import format_duration
 from tenax.model.policy import Policy, rule_as_dict
 from tenax.policy.check import load_workflow
-from tenax.policy.retry.delay_table import DelayRow, delay_table, policy_words, within_rule
+from tenax.policy.retry.delay_table import DelayRow, delay_table, within_rule
 from tenax.policy.retry.resolve import CompiledRule, compile_policy
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
@@ -55,23 +55,13 @@ def delays(
 
 def _show_rule(step: str, policy: Policy, rule: CompiledRule, limit: int) -> None:
     within = within_rule(policy, rule)
-    title = printable(f"{step}, {rule.name} ({_matches(rule)})")
-    if _without_hints(within) == _without_hints(policy):
+    title = printable(f"{step}, {rule.name} ({rule_words(rule)})")
+    if not changes_schedule(policy, within):
         say(f"\n{title}: the same attempts and delays")
         return
     say(f"\n{title}: {policy_words(within)}")
     if within.retryable and within.max_attempts != 1:
         show(_table(delay_table(within, limit=limit)))
-
-
-def _without_hints(policy: Policy) -> Policy:
-    """Returns the policy without what changes neither attempts nor delays of the table."""
-    return replace(policy, rules=(), honor_retry_after=True, max_retry_after=0.0)
-
-
-def _matches(rule: CompiledRule) -> str:
-    """Returns which failures a rule matches, as its author wrote it."""
-    return f"on {', '.join(rule.rule.on)}" if rule.rule.when is None else f"when {one_line(rule.rule.when)}"
 
 
 def _as_json(policy: Policy, limit: int) -> dict[str, Any]:

@@ -25,8 +25,7 @@ async def list_tokens(request: Request) -> Response:
 
     Revoked tokens are listed too. The answer has no secrets.
     """
-    async with engine(request).context.transaction() as tx:
-        return answer_view([_info(token) for token in await tokens.list_tokens(tx)])
+    return answer_view([_info(token) for token in await engine(request).tokens.list()])
 
 
 @router.post("", **described(NewToken, body=bodies.TOKEN, status=201))
@@ -36,8 +35,7 @@ async def create_token(request: Request) -> Response:
     Its secret is in this answer and nowhere else.
     """
     wanted = await read_body(request, bodies.TOKEN)
-    async with engine(request).context.transaction() as tx:
-        token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role, actor=actor(request))
+    token_id, secret = await engine(request).tokens.create(wanted.name, wanted.role, actor=actor(request))
     services(request).authenticator.forget()
     return answer_view(NewToken(id=token_id, name=wanted.name, role=wanted.role, token=secret), 201)
 
@@ -50,10 +48,9 @@ async def revoke_token(
 
     This server refuses it at once, and other servers within seconds.
     """
-    async with engine(request).context.transaction() as tx:
-        revoked = await tokens.revoke_token(tx, token_id, actor=actor(request))
+    revoked = await engine(request).tokens.revoke(token_id, actor=actor(request))
     services(request).authenticator.forget()
-    return answer_view([_info(token) for token in revoked])
+    return answer_view([_info(revoked)])
 
 
 def _info(token: tokens.Token) -> TokenInfo:

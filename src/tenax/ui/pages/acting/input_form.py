@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any, Literal
 
 from tenax.errors import InvalidInput, TenaxError
@@ -16,7 +18,7 @@ PREFIX = "input."
 MOST_EDITED = 100_000  # characters of a value that a field holds
 _LONG = 80  # characters of a text for which a line is too short
 
-Kind = Literal["text", "lines", "integer", "number", "boolean", "choice", "json", "kept"]
+Kind = Literal["text", "lines", "date", "integer", "number", "boolean", "choice", "json", "kept"]
 Read = tuple[dict[str, Any], dict[str, str]]
 """The values that have changed, and what is wrong with others, by the names of the inputs."""
 
@@ -29,7 +31,8 @@ class InputField:
     kind: Kind
     text: str
     """What the field holds. Of a `boolean`, `on` if it is checked."""
-    choices: tuple[str, ...] = ()
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    """The values of a `choice`, by the texts that stand for them."""
     hint: str = ""
     is_needed: bool = False
     is_given: bool = False
@@ -38,7 +41,7 @@ class InputField:
 
 
 def fields_of(inputs: Mapping[str, Input], given: Mapping[str, Any]) -> list[InputField]:
-    """Returns a field for each input, with the value that the execution had."""
+    """Returns a field for each input, with the value that an execution had, or else with its default."""
     return [_field(name, declared, given) for name, declared in inputs.items()]
 
 
@@ -56,7 +59,7 @@ def _field(name: str, declared: Input, given: Mapping[str, Any]) -> InputField:
         name,
         kind,
         text,
-        choices=tuple(str(one) for one in schema.get("enum", ())) if kind == "choice" else (),
+        choices=_choices(schema) if kind == "choice" else {},
         hint=hint[:500],
         is_needed=declared.required,
         is_given=is_given,
@@ -64,11 +67,12 @@ def _field(name: str, declared: Input, given: Mapping[str, Any]) -> InputField:
 
 
 def _kind(schema: Mapping[str, Any], value: Any) -> Kind:
+    if _choices(schema) and (value is None or _text("choice", value) in _choices(schema)):
+        return "choice"
     match schema.get("type"):
         case "string" if value is None or isinstance(value, str):
-            choices = schema.get("enum")
-            if isinstance(choices, list) and choices and all(isinstance(one, str) for one in choices):
-                return "choice"
+            if schema.get("format") == "date" and (not value or _is_date(value)):
+                return "date"
             return "lines" if value is not None and ("\n" in value or len(value) > _LONG) else "text"
         case "integer" if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return "integer"
@@ -80,10 +84,28 @@ def _kind(schema: Mapping[str, Any], value: Any) -> Kind:
             return "json"
 
 
+def _choices(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values that an input may have, by the texts that stand for them. It is empty if they are not a few plain ones."""
+    values = schema.get("enum")
+    if not isinstance(values, list) or any(isinstance(one, dict | list) for one in values):
+        return {}
+    found = {_text("choice", one): one for one in values}
+    return found if len(found) == len(values) and "" not in found else {}
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def _text(kind: Kind, value: Any) -> str:
     match kind:
-        case "text" | "lines" | "choice":
+        case "text" | "lines" | "date":
             return str(value)
+        case "choice":
+            return value if isinstance(value, str) else json.dumps(value)
         case "boolean":
             return "on" if value else ""
         case _:
@@ -94,24 +116,35 @@ def read_fields(fields: Sequence[InputField], sent: Mapping[str, str], given: Ma
     """Reads the sent fields. A field that was and is empty gives no value, so the default of its input holds."""
     changed: dict[str, Any] = {}
     wrong: dict[str, str] = {}
-    for field in fields:
-        text = sent.get(PREFIX + field.name, "").replace("\r\n", "\n")
-        if field.kind == "kept" or (text == "" and field.text == "" and not field.is_given):
+    for one in fields:
+        text = sent.get(PREFIX + one.name, "").replace("\r\n", "\n")
+        if one.kind == "kept" or _is_left_out(one, text):
             continue
         try:
-            value = _value(field, text)
+            value = _value(one, text)
         except TenaxError as error:
-            wrong[field.name] = error.message
+            wrong[one.name] = error.message
             continue
-        if not field.is_given or value != given[field.name] or type(value) is not type(given[field.name]):
-            changed[field.name] = value
+        if not one.is_given or value != given[one.name] or type(value) is not type(given[one.name]):
+            changed[one.name] = value
     return changed, wrong
+
+
+def _is_left_out(field: InputField, text: str) -> bool:
+    """Returns whether a field gives no value. A box that is needed always gives one, and an empty number or date never does."""
+    if text.strip() or field.is_given:
+        return False
+    if field.kind == "boolean":
+        return not field.is_needed and field.text == ""
+    return field.text == "" or field.kind not in ("text", "lines")
 
 
 def _value(field: InputField, text: str) -> Any:
     match field.kind:
-        case "text" | "lines" | "choice":
+        case "text" | "lines" | "date":
             return text
+        case "choice":
+            return field.choices.get(text, text)
         case "boolean":
             return text == "on"
         case _ if not text.strip():
@@ -124,10 +157,7 @@ def filled_in(
     fields: Sequence[InputField], sent: Mapping[str, str], wrong: Mapping[str, str]
 ) -> list[InputField]:
     """Returns the fields as they were sent, each with what is wrong with it."""
-    return [
-        replace(field, text=sent.get(PREFIX + field.name, ""), error=wrong.get(field.name))
-        for field in fields
-    ]
+    return [replace(one, text=sent.get(PREFIX + one.name, ""), error=wrong.get(one.name)) for one in fields]
 
 
 def place_problems(message: str, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:

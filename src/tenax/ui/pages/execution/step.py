@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tenax.drawing.policy_words import policy_words
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound
 from tenax.model.definition.workflow import Step as Definition
@@ -13,7 +14,6 @@ from tenax.model.durations import format_duration
 from tenax.model.execution_views import Execution, Step, StepCompensation, StepDefinition
 from tenax.model.policy import Policy, rule_as_dict
 from tenax.model.source.findings import suggest
-from tenax.policy.retry.delay_table import policy_words
 from tenax.ui.pages.execution.attempt_rows import AttemptPage, page_of, rows_of
 from tenax.ui.pages.execution.drawings import strip_of
 from tenax.ui.pages.execution.frame import frame

@@ -1,0 +1,1 @@
+"""Shows workflows and their policies, pauses them, and runs them from a form."""
