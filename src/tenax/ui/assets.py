@@ -12,12 +12,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.drawing.stylesheet import stylesheet
 from tenax.errors import NotFound
 
 PREFIX = "/assets/"
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 NAMES = (
     "ui.css",
+    "drawing.css",
     "ui.js",
     "theme.js",
     "charts.js",
@@ -42,9 +44,13 @@ class Asset:
 
 @cache
 def load_asset(name: str) -> Asset:
-    content = files("tenax.ui").joinpath("static", name).read_bytes()
+    content = stylesheet().encode() if name == "drawing.css" else _read(name)
     version = hashlib.sha256(content).hexdigest()[:12]
     return Asset(content, version, MEDIA_TYPES[PurePath(name).suffix])
+
+
+def _read(name: str) -> bytes:
+    return files("tenax.ui").joinpath("static", name).read_bytes()
 
 
 def asset_url(name: str) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from tenax import __version__
+from tenax.drawing.figures.sparkline import draw_sparkline
 from tenax.ui import words
 from tenax.ui.assets import asset_url
 
@@ -29,12 +31,19 @@ def make_environment() -> Environment:
         "number": words.number,
         "first_line": words.first_line,
         "pretty": pretty,
+        "percent": words.percent,
+        "short": words.short,
+        "filter_value": words.filter_value,
     }
     environment.globals |= {
         "asset_url": asset_url,
         "query": words.query,
         "seconds_between": words.seconds_between,
         "version": __version__,
+        "sparkline": sparkline,
+        "names": words.names,
+        "labels": words.labels,
+        "column_value": words.column_value,
     }
     environment.globals["ui"] = environment.get_template("ui.html").module
     return environment
@@ -43,6 +52,11 @@ def make_environment() -> Environment:
 def pretty(value: Any) -> str:
     """Writes JSON for people."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def sparkline(values: Sequence[float | None], name: str, unit: str = "", most: float | None = None) -> Markup:
+    """Draws a small series. Its texts are escaped by the drawing."""
+    return Markup(draw_sparkline(values, name=name, unit=unit, most=most))  # noqa: S704 -- the drawing escapes its texts
 
 
 class Renderer:

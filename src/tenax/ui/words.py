@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from tenax.model.durations import format_duration
+from tenax.model.filters.terms import Filter, Match, Words
 
 TONES = {
     "completed": "good",
@@ -40,6 +42,10 @@ TONES = {
 """The tone of each state. The style sheet has a colour for each tone, and the state is also written as a word."""
 
 
+DASH = "\u2013"
+"""Stands where there is no value."""
+
+
 def tone(state: str) -> str:
     """Returns the tone of a state; that of an unknown one is plain."""
     return TONES.get(state, "plain")
@@ -64,6 +70,43 @@ def duration(seconds: float) -> str:
 
 def number(value: float) -> str:
     return f"{value:,}"
+
+
+def short(value: float | None) -> str:
+    """Writes a number with three digits at most, or a whole number: 0.25, 12.5, 1,234. None is a dash."""
+    return DASH if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def names(values: Sequence[str], most: int = 3) -> str:
+    """Writes the first of some names, and how many more there are."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return f"{', '.join(values[:most])}{more}"
+
+
+def labels(values: Mapping[str, str]) -> str:
+    """Writes labels: gpu=a100, zone=b."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def column_value(column: str, value: object) -> str:
+    """Writes a value of a column of a worker's health. None is a dash."""
+    if value is None:
+        return DASH
+    if column == "failure_rate" and isinstance(value, float):
+        return percent(value)
+    if column == "heartbeat_age" and isinstance(value, int | float):
+        return duration(value)
+    return str(value) if isinstance(value, str | bool) else f"{value:,}"
+
+
+def filter_value(text: str) -> str:
+    """Writes a value of a filter."""
+    return str(Filter((Words("x", (Match(text),)),))).removeprefix("x=")
+
+
+def percent(share: float | None) -> str:
+    """Writes a share for people: 12.5 %. None is a dash."""
+    return DASH if share is None else f"{100 * share:.3g} %"
 
 
 def first_line(text: str, most: int = 200) -> str:

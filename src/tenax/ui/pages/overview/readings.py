@@ -1,0 +1,89 @@
+"""Reads what the overview shows. Every part is kept for all who look, so that no request waits for a slow one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tenax.model.filters.letters import LetterFilter
+from tenax.model.letters.views import LetterGroup
+from tenax.model.metrics.figures import Overview, RetryStats
+from tenax.model.metrics.pages import StateCounts
+from tenax.model.metrics.series import Series
+from tenax.ui.dashboard import Dashboard
+from tenax.ui.live.kept import Reading, value_of
+from tenax.ui.pages.overview.ranges import LENGTHS, Range
+
+GROUPS_SHOWN = 10
+TREND_SPANS = 24
+Trends = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Holds the parts of the overview. A part that was never read yet is None."""
+
+    now: Overview | None
+    series: Series | None
+    day: Series | None
+    """The series of the last 24 hours, which say since when an alert fires."""
+    returns: RetryStats | None
+    states: StateCounts | None
+    groups: Sequence[LetterGroup] | None
+    trends: Trends | None
+    backlog: Sequence[float]
+    """Ready items over time, as far as this server has seen them."""
+    at: datetime | None
+    """When the oldest part was read. None: some part was not read yet."""
+
+
+async def read_overview(here: Dashboard, chosen: Range) -> Readings:
+    """Returns the newest readings of all parts."""
+    engine, newest = here.engine, here.readings.newest
+    now, series, day, returns, states, groups = await asyncio.gather(
+        newest("figures", lambda: _figures(here)),
+        newest(("series", chosen), _series(here, chosen)),
+        newest(("series", "24h"), _series(here, "24h")),
+        newest(("returns", chosen), lambda: engine.metrics.stats(by="reason", since=_begin(chosen))),
+        newest("states", engine.count),
+        newest("groups", lambda: engine.letters.groups(LetterFilter(), limit=GROUPS_SHOWN)),
+    )
+    names = tuple(one.fingerprint for one in groups.value) if groups else ()
+    trends = await newest(("trends", chosen, names), _trends(here, chosen, names))
+    parts: list[Reading[object] | None] = [now, series, day, returns, states, groups, trends]
+    read = [part.at for part in parts if part is not None]
+    return Readings(
+        now=value_of(now),
+        series=value_of(series),
+        day=value_of(day),
+        returns=value_of(returns),
+        states=value_of(states),
+        groups=value_of(groups),
+        trends=value_of(trends),
+        backlog=here.backlog.since(_begin(chosen)),
+        at=min(read) if len(read) == len(parts) else None,
+    )
+
+
+def _begin(chosen: Range) -> datetime:
+    return datetime.now(UTC) - LENGTHS[chosen]
+
+
+async def _figures(here: Dashboard) -> Overview:
+    found = await here.engine.metrics.overview()
+    here.backlog.note(datetime.now(UTC), sum(one.ready for one in found.queues))
+    return found
+
+
+def _series(here: Dashboard, chosen: Range) -> Callable[[], Awaitable[Series]]:
+    return lambda: here.engine.metrics.over_time.series(since=_begin(chosen))
+
+
+def _trends(here: Dashboard, chosen: Range, names: Sequence[str]) -> Callable[[], Awaitable[Trends]]:
+    async def read() -> Trends:
+        found = await here.engine.letters.trends(names, since=_begin(chosen), spans=TREND_SPANS)
+        return {one.fingerprint: one.counts for one in found}
+
+    return read
