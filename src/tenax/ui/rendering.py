@@ -42,6 +42,7 @@ def make_environment() -> Environment:
         "version": __version__,
         "sparkline": sparkline,
         "names": words.names,
+        "command": words.command,
         "labels": words.labels,
         "column_value": words.column_value,
     }
@@ -54,9 +55,11 @@ def pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def sparkline(values: Sequence[float | None], name: str, unit: str = "", most: float | None = None) -> Markup:
+def sparkline(
+    values: Sequence[float | None], name: str, unit: str = "", most: float | None = None, width: int = 120
+) -> Markup:
     """Draws a small series. Its texts are escaped by the drawing."""
-    return Markup(draw_sparkline(values, name=name, unit=unit, most=most))  # noqa: S704 -- the drawing escapes its texts
+    return Markup(draw_sparkline(values, name=name, unit=unit, most=most, width=width))  # noqa: S704 -- the drawing escapes its texts
 
 
 class Renderer:

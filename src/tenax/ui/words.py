@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -30,6 +31,7 @@ TONES = {
     "quarantined": "held",
     "failed": "bad",
     "unhealthy": "bad",
+    "unserved": "bad",
     "lost": "bad",
     "open": "bad",
     "cancelled": "off",
@@ -83,6 +85,11 @@ def names(values: Sequence[str], most: int = 3) -> str:
     return f"{', '.join(values[:most])}{more}"
 
 
+def command(arguments: Sequence[str]) -> str:
+    """Writes a command of the command line, to be copied into a shell."""
+    return shlex.join(["tenax", *arguments])
+
+
 def labels(values: Mapping[str, str]) -> str:
     """Writes labels: gpu=a100, zone=b."""
     return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
@@ -96,7 +103,9 @@ def column_value(column: str, value: object) -> str:
         return percent(value)
     if column == "heartbeat_age" and isinstance(value, int | float):
         return duration(value)
-    return str(value) if isinstance(value, str | bool) else f"{value:,}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:,}"
 
 
 def filter_value(text: str) -> str:

@@ -18,9 +18,10 @@ from tenax.errors import TenaxError
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 LEAST_AGE = 1.0  # seconds for which a reading is new
-PAUSE_FOR_COST = 100
-"""A reading is new for this many times the seconds that it took. So each kind of reading takes 1 % of one connection's time at most."""
-PATIENCE = 0.06  # seconds for which a request waits for the first reading
+MOST_AGE = 10.0  # seconds after which even an expensive reading is old
+PAUSE_FOR_COST = 50
+"""A reading is new for this many times the seconds that it took, within these bounds: what is expensive is read more seldom."""
+PATIENCE = 0.04  # seconds for which a request waits for the first reading
 MOST_KEPT = 64  # kinds of readings
 _log = structlog.get_logger("tenax.ui")
 
@@ -96,7 +97,7 @@ class KeptReadings:
             kept.error = TenaxError("the server failed to read this page's figures; its log says why")
         finally:
             now = perf_counter()
-            kept.new_until = now + max(LEAST_AGE, PAUSE_FOR_COST * (now - began))
+            kept.new_until = now + min(max(LEAST_AGE, PAUSE_FOR_COST * (now - began)), MOST_AGE)
             kept.task = None
         for event in self._followers:
             event.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +9,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.errors import NotFound
 from tenax.model.fleet.queue_limits import rate_words
 from tenax.model.fleet.views import Queue
 from tenax.ui.answers import answer_live, answer_page, dashboard, render_blocks, visitor
@@ -62,17 +60,12 @@ async def _listed(here: Dashboard) -> dict[str, Any]:
 
 
 async def _one(here: Dashboard, name: str) -> dict[str, Any]:
-    diagnosis, queues, workers = await asyncio.gather(
-        here.engine.diagnose_queue(name), here.engine.queues(), here.engine.workers()
-    )
-    found = next((one for one in queues if one.queue == name), None)
-    if found is None:  # it has vanished between the two reads
-        raise NotFound(f"the queue {name} has no work, no workers and no limits any more")
-    serving = [one for one in workers if name in one.queues and one.serves is None]
+    found = await here.engine.queue(name)
+    serving = [one for one in found.serving if one.serves is None]
     return {
-        "queue": found,
-        "limits": limits_words(found),
-        "diagnosis": diagnosis,
+        "queue": found.queue,
+        "limits": limits_words(found.queue),
+        "diagnosis": found.diagnosis,
         "workers": serving[:MOST_SHOWN],
         "serving": len(serving),
     }

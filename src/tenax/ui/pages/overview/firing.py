@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tenax.model.fleet.views import Worker
@@ -22,14 +22,14 @@ class Advice:
 ADVICE = {
     RETRY_RATE: Advice(
         "Many attempts are retries",
-        "Find the failure that is retried most, and mend its cause. If a dependency is down, a circuit breaker (`dependency` of the step) "
+        "Find the failure that is retried most, and mend its cause. If a dependency is down, a circuit breaker (the field dependency of the step) "
         "holds the retries back.",
         "#failing",
         "What fails now",
     ),
     RETRY_SUCCESS: Advice(
         "Few retries succeed",
-        "Retries for these reasons spend time and do not help. Mend the cause, or do not retry them: `never_on` of the step's `retry`.",
+        "Retries for these reasons spend time and do not help. Mend the cause, or do not retry them (never_on in the step's policy).",
         "#returns",
         "Retries by reason",
     ),
@@ -56,23 +56,38 @@ class Firing:
     alert: Alert
     advice: Advice
     since: str | None
-    """Since about when the figure has been beyond its threshold. None: that is not recorded."""
+    """Since about when it fires. None: that is not recorded."""
+    is_older: bool = False
+    """True if it has fired for longer than the history that was looked at, which begins at `since`."""
 
 
-def firing_alerts(alerts: Sequence[Alert], day: Series | None, workers: Sequence[Worker]) -> list[Firing]:
-    return [Firing(one, ADVICE[one.name], _since(one, day, workers)) for one in alerts if one.firing]
+@dataclass(frozen=True, slots=True)
+class History:
+    """Holds what says since when alerts fire."""
+
+    series: Series | None
+    workers: Sequence[Worker]
+    window: float
+    """Seconds over which the rates of the alerts are taken."""
+    min_attempts: int
+    """With fewer attempts in the window, no alert on a rate fires."""
 
 
-def _since(alert: Alert, day: Series | None, workers: Sequence[Worker]) -> str | None:
+def firing_alerts(alerts: Sequence[Alert], history: History) -> list[Firing]:
+    return [_firing(one, history) for one in alerts if one.firing]
+
+
+def _firing(alert: Alert, history: History) -> Firing:
+    advice = ADVICE[alert.name]
     if alert.name == UNHEALTHY:
-        return _since_unhealthy(alert.threshold, workers)
-    if day is None or alert.name == QUEUE_DEPTH:
-        return None
-    if alert.name == RETRY_RATE:
-        return _begin_of_run(_known(day, lambda point: point.retry_rate), lambda rate: rate > alert.threshold)
-    return _begin_of_run(
-        _known(day, lambda point: point.retry_success_rate), lambda rate: rate < alert.threshold
-    )
+        return Firing(alert, advice, _since_unhealthy(alert.threshold, history.workers))
+    if alert.name == QUEUE_DEPTH or history.series is None:
+        return Firing(alert, advice, None)
+    run = _run(history.series, history, _tests(alert)) if history.series.points else 0
+    if not run:
+        return Firing(alert, advice, None)
+    points = history.series.points
+    return Firing(alert, advice, points[-run].at, is_older=run == len(points))
 
 
 def _since_unhealthy(threshold: float, workers: Sequence[Worker]) -> str | None:
@@ -82,19 +97,30 @@ def _since_unhealthy(threshold: float, workers: Sequence[Worker]) -> str | None:
     return times[first] or None if first < len(times) else None
 
 
-def _known(day: Series, value: Callable[[SeriesPoint], float | None]) -> Iterator[tuple[str, float]]:
-    """Yields the values from the newest to the oldest, without the spans in which nothing was counted."""
-    for point in reversed(day.points):
-        found = value(point)
-        if found is not None:
-            yield point.at, found
+_Test = Callable[[Sequence[SeriesPoint], int], bool]
 
 
-def _begin_of_run(known: Iterator[tuple[str, float]], is_beyond: Callable[[float], bool]) -> str | None:
-    """Returns the time of the first value of the run of values beyond the threshold that lasts until now."""
-    begin: str | None = None
-    for at, value in known:
-        if not is_beyond(value):
+def _tests(alert: Alert) -> _Test:
+    """Returns the test of an alert on the points of a window."""
+
+    def many_retries(points: Sequence[SeriesPoint], least: int) -> bool:
+        first = sum(one.first_attempts for one in points)
+        return first >= least and sum(one.retries for one in points) > alert.threshold * first
+
+    def few_succeed(points: Sequence[SeriesPoint], least: int) -> bool:
+        succeeded = sum(one.retries_succeeded for one in points)
+        ended = succeeded + sum(one.retries_failed for one in points)
+        return ended >= least and succeeded < alert.threshold * ended
+
+    return many_retries if alert.name == RETRY_RATE else few_succeed
+
+
+def _run(series: Series, history: History, fires: _Test) -> int:
+    """Returns the number of the last points at which the alert fired without a break, each with the window before it."""
+    size = max(round(history.window / series.span_seconds), 1)
+    points, run = series.points, 0
+    for end in range(len(points), 0, -1):
+        if not fires(points[max(end - size, 0) : end], history.min_attempts):
             break
-        begin = at
-    return begin
+        run += 1
+    return run

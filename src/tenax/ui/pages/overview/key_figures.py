@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tenax.model.metrics.figures import RetryStats
 from tenax.model.metrics.series import Series, SeriesPoint
 
 
@@ -25,13 +24,13 @@ class KeyFigures:
     retry_success_rate: float | None
 
 
-def key_figures(series: Series, returns: RetryStats | None) -> KeyFigures:
+def key_figures(series: Series) -> KeyFigures:
     points = series.points
     ended, retries = sum(map(_ended, points)), sum(one.retries for one in points)
     first = sum(one.first_attempts for one in points)
     minutes = len(points) * series.span_seconds / 60
-    groups = returns.groups if returns else []
-    came_back, succeeded = sum(one.retries for one in groups), sum(one.succeeded for one in groups)
+    succeeded = sum(one.retries_succeeded for one in points)
+    came_back = succeeded + sum(one.retries_failed for one in points)
     return KeyFigures(
         ended=ended,
         per_minute=ended / minutes if minutes else 0.0,

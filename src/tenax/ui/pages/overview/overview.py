@@ -12,7 +12,7 @@ from tenax.ui.answers import answer_live, answer_page, dashboard, render_blocks
 from tenax.ui.dashboard import Dashboard
 from tenax.ui.live.topics import Subject
 from tenax.ui.pages.overview.failing import filter_of, shown_groups
-from tenax.ui.pages.overview.firing import firing_alerts
+from tenax.ui.pages.overview.firing import History, firing_alerts
 from tenax.ui.pages.overview.key_figures import key_figures, lines_of
 from tenax.ui.pages.overview.ranges import DEFAULT_RANGE, WORDS, Range
 from tenax.ui.pages.overview.readings import read_overview
@@ -51,14 +51,16 @@ async def _values(here: Dashboard, chosen: Range) -> dict[str, Any]:
     found = await read_overview(here, chosen)
     now, series = found.now, found.series
     ready = [one for one in now.queues if one.ready] if now else []
+    settings = here.engine.context.settings
+    history = now and History(found.recent, now.workers, settings.metrics_window, settings.alert_min_attempts)
     return {
         "range": chosen,
         "ranges": WORDS,
         "at": found.at and found.at.isoformat(),
         "now": now,
-        "window_seconds": here.engine.context.settings.metrics_window,
-        "firing": firing_alerts(now.alerts, found.day, now.workers) if now else [],
-        "key": key_figures(series, found.returns) if series else None,
+        "window_seconds": settings.metrics_window,
+        "firing": firing_alerts(now.alerts, history) if now and history else [],
+        "key": key_figures(series) if series else None,
         "lines": lines_of(series) if series else None,
         "states": found.states,
         "returns": found.returns,

@@ -18,6 +18,7 @@ from tenax.ui.pages.overview.ranges import LENGTHS, Range
 
 GROUPS_SHOWN = 10
 TREND_SPANS = 24
+RECENT: Range = "6h"
 Trends = dict[str, list[int]]
 
 
@@ -27,8 +28,8 @@ class Readings:
 
     now: Overview | None
     series: Series | None
-    day: Series | None
-    """The series of the last 24 hours, which say since when an alert fires."""
+    recent: Series | None
+    """The series of the last hours, which say since when an alert fires."""
     returns: RetryStats | None
     states: StateCounts | None
     groups: Sequence[LetterGroup] | None
@@ -42,22 +43,22 @@ class Readings:
 async def read_overview(here: Dashboard, chosen: Range) -> Readings:
     """Returns the newest readings of all parts."""
     engine, newest = here.engine, here.readings.newest
-    now, series, day, returns, states, groups = await asyncio.gather(
+    now, series, recent, returns, states, groups = await asyncio.gather(
         newest("figures", lambda: _figures(here)),
         newest(("series", chosen), _series(here, chosen)),
-        newest(("series", "24h"), _series(here, "24h")),
+        newest(("series", RECENT), _series(here, RECENT)),
         newest(("returns", chosen), lambda: engine.metrics.stats(by="reason", since=_begin(chosen))),
         newest("states", engine.count),
         newest("groups", lambda: engine.letters.groups(LetterFilter(), limit=GROUPS_SHOWN)),
     )
     names = tuple(one.fingerprint for one in groups.value) if groups else ()
-    trends = await newest(("trends", chosen, names), _trends(here, chosen, names))
-    parts: list[Reading[object] | None] = [now, series, day, returns, states, groups, trends]
+    trends = await newest(("trends", chosen, names), _trends(here, chosen, names)) if groups else None
+    parts: list[Reading[object] | None] = [now, series, recent, returns, states, groups, trends]
     read = [part.at for part in parts if part is not None]
     return Readings(
         now=value_of(now),
         series=value_of(series),
-        day=value_of(day),
+        recent=value_of(recent),
         returns=value_of(returns),
         states=value_of(states),
         groups=value_of(groups),
