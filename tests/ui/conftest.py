@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -21,9 +22,9 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Starts a server that is open, unless the test says otherwise."""
     servers: list[Served] = []
 
-    def make(**more: Any) -> Served:
+    def make(show_dashboard: Callable[[str], None] | None = None, **more: Any) -> Served:
         given = {"home": tmp_path / "home", "database_url": database_url, "port": 0, "open": True, **more}
-        servers.append(start_server(Settings(**given)))
+        servers.append(start_server(Settings(**given), show_dashboard))
         return servers[-1]
 
     yield make
@@ -54,3 +55,19 @@ def tokens(start: Callable[..., Served]) -> tuple[Served, dict[str, str]]:
     """Returns a server that is closed, and a token of each role."""
     server = start(open=False)
     return server, {role: server.token(role) for role in ROLES}
+
+
+@pytest.fixture
+def start_with_link(start: Callable[..., Served]) -> tuple[Served, str]:
+    """Returns a server that is closed, and the address that it shows to the user who starts it."""
+    links: Queue[str] = Queue()
+    server = start(open=False, show_dashboard=links.put)
+    return server, links.get(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def standing(database_url_of_module: str) -> Iterator[Served]:
+    """One server for all tests of a module that leave nothing behind."""
+    server = start_server(Settings(database_url=database_url_of_module, port=0, open=True))
+    yield server
+    server.stop()

@@ -43,10 +43,10 @@ class EntryMiddleware:
         self,
         app: ASGIApp,
         authenticator: Authenticator,
-        dashboard: Dashboard | None,
         max_body: int,
         body_memory: int,
         max_pack: int,
+        dashboard: Dashboard | None = None,
     ) -> None:
         self._app = app
         self._dashboard = dashboard

@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 
 from tenax.engine.engine import Engine
-from tenax.errors import TenaxError, Unauthorized, Unreachable
+from tenax.errors import Forbidden, TenaxError, Unauthorized, Unreachable
 from tenax.ui.dashboard import SIGN_IN, Dashboard, Visitor
 from tenax.ui.live.stream import LiveStream
 from tenax.ui.live.topics import Subject
@@ -106,7 +106,17 @@ def answer_dialog(request: Request, template: str, *, status: int = 200, **value
 def answer_live(request: Request, subject: Subject) -> Response:
     """Answers with the live updates of a subject."""
     of = dashboard(request)
-    return LiveStream(of.topics, of.long_polls, subject)
+
+    async def may_read() -> bool:
+        try:
+            await of.admit(request.scope)
+        except (Unauthorized, Forbidden):
+            return False
+        except Unreachable:
+            pass  # the database is away, so nothing new is shown; the page says that
+        return True
+
+    return LiveStream(of.topics, of.long_polls, subject, may_read)
 
 
 def answer_done(request: Request, target: str) -> Response:

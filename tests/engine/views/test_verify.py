@@ -14,6 +14,7 @@ from support.strategies.random_runs import CHILD, PARENT, Night, begin_to_undo
 from tenax.engine.views import verify as verifying
 from tenax.errors import NotFound
 from tenax.model.decision import DECIDER_VERSION
+from tenax.store.tables import history as store
 
 FAN_OUT = """
 name: fan-out
@@ -239,6 +240,24 @@ async def test_pages_follow_each_other(hand, monkeypatch):
     monkeypatch.setattr(verifying, "PAGE_SECONDS", -1.0)  # a page ends with the first of them
     assert (await hand.engine.verify()).checked.executions == 1
     assert (await verify(hand))["executions"] == 7
+
+
+async def test_a_page_holds_only_as_much_as_fits_into_memory(hand, monkeypatch):
+    monkeypatch.setattr(store, "LARGE", 100_000)
+    for size in (60_000, 60_000, 10, 150_000, 10):
+        _, assignment = await hand.start()
+        await hand.succeed(assignment, "x" * size)
+    pages, after = [], 0
+    while True:
+        async with hand.engine.context.view_snapshot() as tx:
+            page = await store.find_page(tx, after, None, None, 200)
+        pages.append((len(page.ids), page.rows_at_once, page.is_last))
+        if page.is_last:
+            break
+        after = page.ids[-1]
+    assert pages == [(1, 1, False), (2, 1, False), (1, 1, False), (1, 200, True)]
+    assert (await verify(hand))["executions"] == 5
+    assert await laws_broken(hand) == set()
 
 
 async def test_it_writes_nothing_and_waits_for_nobody(hand):

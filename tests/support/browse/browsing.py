@@ -51,7 +51,7 @@ class Browsing:
 
     def check(self) -> None:
         left = [one for one in self.faults if not any(re.search(pattern, one) for pattern in self.forgiven)]
-        assert left == []
+        assert not left, left
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

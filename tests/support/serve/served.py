@@ -49,7 +49,7 @@ def in_database(url: str, work: Callable[[Any], Awaitable[T]]) -> T:
     return asyncio.run(go())
 
 
-def start_server(settings: Settings) -> Served:
+def start_server(settings: Settings, show_dashboard: Callable[[str], None] | None = None) -> Served:
     """Starts a server and returns when it listens. Raises the errors of `serve`."""
     started: Queue[Any] = Queue()
     stop = asyncio.Event()
@@ -58,7 +58,7 @@ def start_server(settings: Settings) -> Served:
     def body() -> None:
         try:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:
-                runner.run(serve(settings, ready=started.put, stop=stop))
+                runner.run(serve(settings, ready=started.put, show_dashboard=show_dashboard, stop=stop))
         except BaseException as error:  # noqa: BLE001 - it is raised again where the server was started
             started.put(error)
 

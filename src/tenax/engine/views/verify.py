@@ -33,12 +33,12 @@ async def verify_page(
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
     tally = VerifyTally()
     async with context.view_snapshot() as tx:
-        found = await store.load_executions(tx, after, since, only, EXECUTIONS_AT_ONCE)
-        if only is not None and not found:
+        page = await store.find_page(tx, after, since, only, EXECUTIONS_AT_ONCE)
+        if only is not None and not page.ids:
             raise no_execution(only)
-        checked = await _check_all(tx, context, found, tally)
-        is_last = checked == len(found) < EXECUTIONS_AT_ONCE
-        last = store.ALL_IDS if is_last else found[checked - 1].id
+        checked = await _check_all(tx, context, page, tally)
+        is_last = page.is_last and checked == len(page.ids)
+        last = store.ALL_IDS if is_last else page.ids[checked - 1]
         if only is None and since is None:
             await _find_orphans(tx, tally, after, last)
     return _verified(tally, None if is_last or only is not None else last)
@@ -67,14 +67,13 @@ def _shown(violation: LawViolation) -> views.Violation:
     )
 
 
-async def _check_all(
-    tx: Connection, context: EngineContext, found: list[ExecutionFacts], tally: VerifyTally
-) -> int:
-    """Checks these executions until the time of the page is over. Returns the number checked."""
-    if not found:
+async def _check_all(tx: Connection, context: EngineContext, page: store.Page, tally: VerifyTally) -> int:
+    """Checks the executions of a page until its time is over. Returns the number checked."""
+    if not page.ids:
         return 0
+    found = await store.load_executions(tx, page.ids)
     plans = await context.plans.load(tx, {row.plan_id for row in found})
-    streams = _Streams(tx, [row.id for row in found], await store.load_budgets(tx, [row.id for row in found]))
+    streams = _Streams(tx, page, await store.load_budgets(tx, page.ids))
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PAGE_SECONDS
     for number, row in enumerate(found, 1):
@@ -83,7 +82,7 @@ async def _check_all(
             check = ExecutionCheck(row.id, plans[row.plan_id], tally)
             await streams.replay(check, row)
             if check.fold.plan.has_fan_outs:
-                await _check_fan_outs(tx, check, row.id)
+                await _check_fan_outs(tx, page, check, row.id)
         else:
             _add(tally, plan_is_readable.name, row.id, plan_is_readable(row.plan_id))
         if loop.time() > deadline:
@@ -94,13 +93,13 @@ async def _check_all(
 class _Streams:
     """Streams of the events and rows of the executions of a page, side by side."""
 
-    def __init__(self, tx: Connection, executions: list[int], budgets: dict[int, BudgetFacts]) -> None:
+    def __init__(self, tx: Connection, page: store.Page, budgets: dict[int, BudgetFacts]) -> None:
         self._budgets = budgets
-        self._log = store.stream_log(tx, executions)
-        self._steps = store.stream_steps(tx, executions)
-        self._items = store.stream_items(tx, executions)
-        self._fan_outs = store.stream_fan_outs(tx, executions)
-        self._letters = store.stream_letters(tx, executions)
+        self._log = store.stream_log(tx, page)
+        self._steps = store.stream_steps(tx, page)
+        self._items = store.stream_items(tx, page)
+        self._fan_outs = store.stream_fan_outs(tx, page)
+        self._letters = store.stream_letters(tx, page)
 
     async def replay(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
         """Feeds the events of an execution to the check, one by one, and then its rows."""
@@ -123,13 +122,13 @@ class _Streams:
         )
 
 
-async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: int) -> None:
+async def _check_fan_outs(tx: Connection, page: store.Page, check: ExecutionCheck, execution_id: int) -> None:
     """Checks the items of fan-outs one after the other. Events and rows come in the order of the items."""
     streams = (
-        store.stream_fan_out_events(tx, execution_id),
-        store.stream_fan_out_items(tx, execution_id),
-        store.stream_item_results(tx, execution_id),
-        store.stream_fan_out_letters(tx, execution_id),
+        store.stream_fan_out_events(tx, page, execution_id),
+        store.stream_fan_out_items(tx, page, execution_id),
+        store.stream_item_results(tx, page, execution_id),
+        store.stream_fan_out_letters(tx, page, execution_id),
     )
     events, items, results, letters = streams
     while keys := [key for stream in streams if (key := await stream.next_key()) is not None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tenax.model.json_text import decode
 from tenax.policy.laws.facts import (
@@ -26,7 +26,9 @@ Row = Mapping[str, Any]
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 200
-"""Rows that a cursor fetches together."""
+"""Rows that a cursor fetches together, if they are small."""
+LARGE = 32_000_000
+"""Bytes of events that are in memory together. A single row may have as many as the largest request."""
 ALL_IDS = 2**63 - 1  # larger than any id
 _JSON = frozenset({"input", "result", "failure", "ledger", "previous", "vary"})
 
@@ -60,11 +62,32 @@ class Stream(Generic[T]):
         return [row async for row in self.take(key)]
 
 
-async def load_executions(
-    tx: Connection, after: int, since: datetime | None, only: int | None, limit: int
-) -> list[ExecutionFacts]:
-    rows = await tx.fetch(sql("verify_executions"), after, since, only, limit)
-    return [_read(ExecutionFacts, row) for row in rows]
+class Page(NamedTuple):
+    """Names executions that are checked together: as many as fit into memory, but at least one."""
+
+    ids: list[int]
+    is_last: bool
+    rows_at_once: int
+    """Rows that a cursor fetches together."""
+
+
+async def find_page(tx: Connection, after: int, since: datetime | None, only: int | None, limit: int) -> Page:
+    """Finds the next executions: all of them, those that were open at some time after `since`, or only one."""
+    found = await tx.fetch(sql("find_verify_page"), after, since, only, limit)
+    ids: list[int] = []
+    size = largest = 0
+    for row in found:
+        size += row["size"]
+        if ids and size > LARGE:
+            break
+        ids.append(row["id"])
+        largest = max(largest, row["largest"])
+    is_last = len(ids) == len(found) < limit
+    return Page(ids, is_last, max(1, min(ROWS_AT_ONCE, LARGE // max(largest, 1))))
+
+
+async def load_executions(tx: Connection, ids: list[int]) -> list[ExecutionFacts]:
+    return [_read(ExecutionFacts, row) for row in await tx.fetch(sql("verify_executions"), ids)]
 
 
 async def load_budgets(tx: Connection, executions: list[int]) -> dict[int, BudgetFacts]:
@@ -72,51 +95,53 @@ async def load_budgets(tx: Connection, executions: list[int]) -> dict[int, Budge
     return {row["execution_id"]: _read(BudgetFacts, row) for row in rows}
 
 
-def stream_log(tx: Connection, executions: list[int]) -> Stream[Iterator[LoggedEvent]]:
+def stream_log(tx: Connection, page: Page) -> Stream[Iterator[LoggedEvent]]:
     """Streams the events of these executions, in the order of the log."""
-    return Stream(_cursor(tx, sql("verify_log"), executions), _execution, _events_of)
+    return Stream(_cursor(tx, page, sql("verify_log"), page.ids), _execution, _events_of)
 
 
-def stream_steps(tx: Connection, executions: list[int]) -> Stream[StepFacts]:
-    return Stream(_cursor(tx, sql("verify_steps"), executions), _execution, lambda row: _read(StepFacts, row))
-
-
-def stream_items(tx: Connection, executions: list[int]) -> Stream[ItemFacts]:
-    """Streams the work items of steps without `for_each`."""
-    rows = _cursor(tx, sql("verify_items"), executions, False)
-    return Stream(rows, _execution, lambda row: _read(ItemFacts, row))
-
-
-def stream_fan_outs(tx: Connection, executions: list[int]) -> Stream[FanOutFacts]:
+def stream_steps(tx: Connection, page: Page) -> Stream[StepFacts]:
     return Stream(
-        _cursor(tx, sql("verify_fan_outs"), executions), _execution, lambda row: _read(FanOutFacts, row)
+        _cursor(tx, page, sql("verify_steps"), page.ids), _execution, lambda row: _read(StepFacts, row)
     )
 
 
-def stream_fan_out_events(tx: Connection, execution_id: int) -> Stream[LoggedEvent]:
+def stream_items(tx: Connection, page: Page) -> Stream[ItemFacts]:
+    """Streams the work items of steps without `for_each`."""
+    rows = _cursor(tx, page, sql("verify_items"), page.ids, False)
+    return Stream(rows, _execution, lambda row: _read(ItemFacts, row))
+
+
+def stream_fan_outs(tx: Connection, page: Page) -> Stream[FanOutFacts]:
+    return Stream(
+        _cursor(tx, page, sql("verify_fan_outs"), page.ids), _execution, lambda row: _read(FanOutFacts, row)
+    )
+
+
+def stream_fan_out_events(tx: Connection, page: Page, execution_id: int) -> Stream[LoggedEvent]:
     """Streams the events of single items of fan-outs, item by item."""
-    rows = _cursor(tx, sql("verify_item_events"), execution_id)
+    rows = _cursor(tx, page, sql("verify_item_events"), execution_id)
     return Stream(rows, _item, lambda row: _event(row["id"], row, decode(row["event"])))
 
 
-def stream_fan_out_items(tx: Connection, execution_id: int) -> Stream[ItemFacts]:
-    rows = _cursor(tx, sql("verify_items"), [execution_id], True)
+def stream_fan_out_items(tx: Connection, page: Page, execution_id: int) -> Stream[ItemFacts]:
+    rows = _cursor(tx, page, sql("verify_items"), [execution_id], True)
     return Stream(rows, _item, lambda row: _read(ItemFacts, row))
 
 
-def stream_item_results(tx: Connection, execution_id: int) -> Stream[ItemResultFacts]:
-    rows = _cursor(tx, sql("verify_item_results"), execution_id)
+def stream_item_results(tx: Connection, page: Page, execution_id: int) -> Stream[ItemResultFacts]:
+    rows = _cursor(tx, page, sql("verify_item_results"), execution_id)
     return Stream(rows, _item, lambda row: _read(ItemResultFacts, row))
 
 
-def stream_letters(tx: Connection, executions: list[int]) -> Stream[LetterFacts]:
+def stream_letters(tx: Connection, page: Page) -> Stream[LetterFacts]:
     """Streams the dead letters of steps without `for_each`."""
-    rows = _cursor(tx, sql("verify_letters"), executions, False)
+    rows = _cursor(tx, page, sql("verify_letters"), page.ids, False)
     return Stream(rows, _execution, lambda row: _read(LetterFacts, row))
 
 
-def stream_fan_out_letters(tx: Connection, execution_id: int) -> Stream[LetterFacts]:
-    rows = _cursor(tx, sql("verify_letters"), [execution_id], True)
+def stream_fan_out_letters(tx: Connection, page: Page, execution_id: int) -> Stream[LetterFacts]:
+    rows = _cursor(tx, page, sql("verify_letters"), [execution_id], True)
     return Stream(rows, _item, lambda row: _read(LetterFacts, row))
 
 
@@ -125,8 +150,8 @@ async def find_orphans(tx: Connection, after: int, last: int) -> list[tuple[str,
     return [(row["name"], row["execution_id"]) for row in await tx.fetch(sql("verify_orphans"), after, last)]
 
 
-async def _cursor(tx: Connection, statement: str, *arguments: Any) -> AsyncIterator[Row]:
-    async for row in tx.cursor(statement, *arguments, prefetch=ROWS_AT_ONCE):
+async def _cursor(tx: Connection, page: Page, statement: str, *arguments: Any) -> AsyncIterator[Row]:
+    async for row in tx.cursor(statement, *arguments, prefetch=page.rows_at_once):
         yield row
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Digests = Mapping[str, str]
 """A short digest of each fragment that a browser has, by the id of its element."""
 MOST_KNOWN = 8000  # characters of an id that a browser may send back
+_LINE_END = re.compile(r"\r\n|\r|\n")  # what ends a line of an event
 KEPT_EVENTS = 4  # events that are kept for other streams with the same state
 
 
@@ -60,6 +62,6 @@ def read_digests(event_id: str) -> Digests:
 def event_text(data: str, *, event: str | None = None, event_id: str | None = None) -> bytes:
     """Writes a server-sent event."""
     lines = [f"event: {event}"] if event else []
-    lines += [f"data: {line}" for line in data.splitlines()] or ["data:"]
+    lines += [f"data: {line}" for line in _LINE_END.split(data)]
     lines += [f"id: {event_id}"] if event_id is not None else []
     return ("\n".join(lines) + "\n\n").encode()

@@ -129,6 +129,7 @@
     const place = document.getElementById("connection");
     place.textContent = text ?? "";
     place.hidden = text === null;
+    if (text !== null) root.dataset.live = "off";
   }
 
   document.addEventListener("htmx:before:request", (event) => {
@@ -137,6 +138,7 @@
   document.addEventListener("htmx:sse:after:connection", () => {
     hasStream = true;
     isAsking = false;
+    root.dataset.live = "on";
     tellConnection(null);
   });
   document.addEventListener("htmx:sse:after:message", (event) => {

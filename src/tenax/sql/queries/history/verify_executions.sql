@@ -1,6 +1,5 @@
--- Returns executions after $1, in the order of their ids: all, those that were open at some time since $2, or the one
--- with the id $3. The result of an execution with fan-outs and without `outputs` may be large. So only this is returned
--- of it: whether it matches the results of the steps, or was left out.
+-- Returns these executions, in the order of their ids. The result of an execution with fan-outs and without `outputs`
+-- may be large. So only this is returned of it: whether it matches the results of the steps, or was left out.
 select e.id, e.plan_id, e.state, e.open_steps, e.created_at, e.finished_at, e.input, e.failure, e.retry_of, e.original_execution,
        e.parent_id, e.parent_step, e.parent_item_no, e.parent_attempt, e.compensation,
        exists (select from tenax.item i where i.execution_id = e.id) as has_work,
@@ -17,8 +16,5 @@ select e.id, e.plan_id, e.state, e.open_steps, e.created_at, e.finished_at, e.in
     select coalesce(w.body -> 'outputs', 'null'::jsonb) = 'null'::jsonb
            and (e.result ? 'tenax:left_out' or exists (select from tenax.fan f where f.execution_id = e.id)) as so
  ) as gathered
- where e.id > $1::bigint
-   and ($2::timestamptz is null or e.finished_at is null or e.finished_at >= $2)
-   and ($3::bigint is null or e.id = $3)
+ where e.id = any($1::bigint[])
  order by e.id
- limit $4::integer
