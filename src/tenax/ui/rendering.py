@@ -33,6 +33,7 @@ def make_environment() -> Environment:
         "pretty": pretty,
         "percent": words.percent,
         "short": words.short,
+        "known": words.known,
         "filter_value": words.filter_value,
     }
     environment.globals |= {

@@ -79,6 +79,11 @@ def short(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def known(values: Sequence[float | None]) -> list[float]:
+    """Returns the values that are known. A line of a rate that is seldom known would have many gaps."""
+    return [value for value in values if value is not None]
+
+
 def names(values: Sequence[str], most: int = 3) -> str:
     """Writes the first of some names, and how many more there are."""
     more = f" and {len(values) - most} more" if len(values) > most else ""

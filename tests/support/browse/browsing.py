@@ -94,7 +94,7 @@ async def sign_in(page: Page, token: str) -> None:
 async def assert_accessible(page: Page) -> None:
     """Checks a page with axe, in light and in dark."""
     for theme in ("light", "dark"):
-        await page.emulate_media(color_scheme=theme)
+        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         found = await Axe().run(page)
         told = [
             (one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found.response["violations"]

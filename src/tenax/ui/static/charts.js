@@ -1,7 +1,7 @@
 // Draws charts with uPlot: one for each element with `data-chart`, in the colours of the theme.
 "use strict";
 (() => {
-  const LEGEND = 28; // pixels of the line that names the series
+  const LEGEND = 28; // pixels of a line that names series
   const drawn = new Map();
 
   function colour(box, tone) {
@@ -13,8 +13,8 @@
     return found;
   }
 
-  // A line needs two values side by side: fewer are points.
-  const isSparse = (values) => !values.some((value, index) => value !== null && index > 0 && values[index - 1] !== null);
+  // One value makes no line, so it is a point.
+  const isSparse = (values) => values.filter((value) => value !== null).length < 2;
 
   function draw(box) {
     const { times, series, unit } = JSON.parse(box.dataset.chart);
@@ -24,10 +24,10 @@
     const axis = { stroke: ink, grid, ticks: { show: false }, font };
     const options = {
       width: box.clientWidth,
-      height: box.clientHeight - (series.length > 1 ? LEGEND : 0),
+      height: box.clientHeight - (series.length > 1 ? LEGEND * Math.ceil(series.length / 3) : 0),
       legend: { show: series.length > 1 },
       cursor: { points: { size: 6 } },
-      series: [{}, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, points: { show: isSparse(values), size: 4 } }))],
+      series: [{}, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, spanGaps: true, points: { show: isSparse(values), size: 4 } }))],
       axes: [axis, { ...axis, size: 52, values: (_, values) => values.map((value) => `${value.toLocaleString()}${unit}`) }],
     };
     return new window.uPlot(options, [times, ...series.map(({ values }) => values)], box);

@@ -10,7 +10,7 @@ from tenax.model.letters.fingerprint import shape_of
 from tenax.model.letters.views import LetterGroup
 from tenax.model.metrics.counts import MOST_TEXT
 from tenax.model.metrics.figures import FailureGroup
-from tenax.ui.pages.overview.readings import Trends
+from tenax.ui.pages.overview.readings import Failures
 
 MOST_NAMED = 10  # workflows and steps that a filter names, so that it stays short
 
@@ -22,21 +22,21 @@ class ShownGroup:
     group: LetterGroup
     shape: str
     """The message without the values that differ from case to case."""
-    trend: list[int] | None
-    """Letters by the time of their last failure. None: not read yet."""
+    trend: Sequence[int]
+    """Letters by the time of their last failure."""
     filter: str
     """Selects the executions that have failed so."""
 
 
-def shown_groups(groups: Sequence[LetterGroup], trends: Trends | None) -> list[ShownGroup]:
+def shown_groups(failures: Failures) -> list[ShownGroup]:
     return [
         ShownGroup(
             group=one,
             shape=shape_of(one.example),
-            trend=None if trends is None else trends.get(one.fingerprint),
+            trend=failures.trends[one.fingerprint],
             filter=_filter(one.workflows, one.steps, one.failure_class, one.reason),
         )
-        for one in groups
+        for one in failures.groups
     ]
 
 

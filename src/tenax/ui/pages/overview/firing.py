@@ -22,8 +22,7 @@ class Advice:
 ADVICE = {
     RETRY_RATE: Advice(
         "Many attempts are retries",
-        "Find the failure that is retried most, and mend its cause. If a dependency is down, a circuit breaker (the field dependency of the step) "
-        "holds the retries back.",
+        "Find the failure that is retried most, and mend its cause. If something that many steps call is down, pause their queue until it is back.",
         "#failing",
         "What fails now",
     ),

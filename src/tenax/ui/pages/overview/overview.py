@@ -68,5 +68,5 @@ async def _values(here: Dashboard, chosen: Range) -> dict[str, Any]:
         "ready": sum(one.ready for one in ready),
         "oldest_at": min((one.oldest_at for one in ready if one.oldest_at), default=None),
         "failing": [(one, filter_of(one)) for one in now.groups] if now else None,
-        "groups": None if found.groups is None else shown_groups(found.groups, found.trends),
+        "groups": None if found.failures is None else shown_groups(found.failures),
     }

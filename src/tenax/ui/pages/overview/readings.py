@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,7 +19,15 @@ from tenax.ui.pages.overview.ranges import LENGTHS, Range
 GROUPS_SHOWN = 10
 TREND_SPANS = 24
 RECENT: Range = "6h"
-Trends = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Holds the largest groups of dead letters, read together with their trends."""
+
+    groups: Sequence[LetterGroup]
+    trends: Mapping[str, Sequence[int]]
+    """Counts the letters of each fingerprint by the time of their last failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +40,7 @@ class Readings:
     """The series of the last hours, which say since when an alert fires."""
     returns: RetryStats | None
     states: StateCounts | None
-    groups: Sequence[LetterGroup] | None
-    trends: Trends | None
+    failures: Failures | None
     backlog: Sequence[float]
     """Ready items over time, as far as this server has seen them."""
     at: datetime | None
@@ -43,17 +50,15 @@ class Readings:
 async def read_overview(here: Dashboard, chosen: Range) -> Readings:
     """Returns the newest readings of all parts."""
     engine, newest = here.engine, here.readings.newest
-    now, series, recent, returns, states, groups = await asyncio.gather(
+    now, series, recent, returns, states, failures = await asyncio.gather(
         newest("figures", lambda: _figures(here)),
         newest(("series", chosen), _series(here, chosen)),
         newest(("series", RECENT), _series(here, RECENT)),
         newest(("returns", chosen), lambda: engine.metrics.stats(by="reason", since=_begin(chosen))),
         newest("states", engine.count),
-        newest("groups", lambda: engine.letters.groups(LetterFilter(), limit=GROUPS_SHOWN)),
+        newest(("failures", chosen), lambda: _failures(here, chosen)),
     )
-    names = tuple(one.fingerprint for one in groups.value) if groups else ()
-    trends = await newest(("trends", chosen, names), _trends(here, chosen, names)) if groups else None
-    parts: list[Reading[object] | None] = [now, series, recent, returns, states, groups, trends]
+    parts: list[Reading[object] | None] = [now, series, recent, returns, states, failures]
     read = [part.at for part in parts if part is not None]
     return Readings(
         now=value_of(now),
@@ -61,8 +66,7 @@ async def read_overview(here: Dashboard, chosen: Range) -> Readings:
         recent=value_of(recent),
         returns=value_of(returns),
         states=value_of(states),
-        groups=value_of(groups),
-        trends=value_of(trends),
+        failures=value_of(failures),
         backlog=here.backlog.since(_begin(chosen)),
         at=min(read) if len(read) == len(parts) else None,
     )
@@ -82,9 +86,9 @@ def _series(here: Dashboard, chosen: Range) -> Callable[[], Awaitable[Series]]:
     return lambda: here.engine.metrics.over_time.series(since=_begin(chosen))
 
 
-def _trends(here: Dashboard, chosen: Range, names: Sequence[str]) -> Callable[[], Awaitable[Trends]]:
-    async def read() -> Trends:
-        found = await here.engine.letters.trends(names, since=_begin(chosen), spans=TREND_SPANS)
-        return {one.fingerprint: one.counts for one in found}
-
-    return read
+async def _failures(here: Dashboard, chosen: Range) -> Failures:
+    letters = here.engine.letters
+    groups = await letters.groups(LetterFilter(), limit=GROUPS_SHOWN)
+    names = [one.fingerprint for one in groups]
+    trends = await letters.trends(names, since=_begin(chosen), spans=TREND_SPANS) if names else []
+    return Failures(groups, {one.fingerprint: one.counts for one in trends})
