@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import pytest
+from support.hand import Hand, hand_on
 from support.serve.forked_commands import Ended, shared_commands
 
 from tenax.server.app import serve
 from tenax.settings import Settings
 
 Command = Callable[..., Ended]
+Play = Callable[[Callable[[Hand], Awaitable[Any]]], Any]
 
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
@@ -29,6 +31,20 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
 def environment(tmp_path: Path) -> Callable[..., dict[str, str]]:
     """The variables that a command of this test runs with, and some more."""
     return lambda **more: clean_environment(tmp_path / "home", **more)
+
+
+@pytest.fixture
+def play(database_url: str, tmp_path: Path) -> Play:
+    """Gives an engine whose clock stands still, which does everything that happens between two commands."""
+
+    def run(scene: Callable[[Hand], Awaitable[Any]]) -> Any:
+        async def played() -> Any:
+            async with hand_on(database_url, tmp_path) as hand:
+                return await scene(hand)
+
+        return asyncio.run(played())
+
+    return run
 
 
 @pytest.fixture

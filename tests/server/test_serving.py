@@ -25,7 +25,7 @@ from support.worker_requests import one_by_one
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
 from tenax.server.middleware import EntryMiddleware
-from tenax.server.protocol.listen import bind, callback_base
+from tenax.server.protocol.listen import bound_socket, callback_base
 from tenax.settings import Settings
 from tenax.web.long_poll import LongPolls
 
@@ -145,7 +145,7 @@ def test_a_callback_that_fails_leaves_no_receipt_in_the_log(error: Exception, mo
 def test_callees_reach_the_server_where_it_listens_or_where_the_settings_say(
     host: str, expected: str
 ) -> None:
-    with bind(host, 0) as listener:
+    with bound_socket(host, 0) as listener:
         port = listener.getsockname()[1]
         assert callback_base(listener, Settings()) == expected.format(port=port)
         said = Settings(callback_url="https://tenax.example/hooks")

@@ -176,6 +176,11 @@ class Hand:
         await self.pass_time(seconds)
         await self.settle_down()
 
+    async def finish_background_work(self) -> None:
+        """Waits until the server has reported and released what it does beside the claims."""
+        while tasks := self.engine.dispatcher._background.tasks:
+            await next(iter(tasks))
+
     async def restarted(self, **settings: Any) -> Hand:
         """Starts the next server on the same database. It knows only what the database has."""
         context = self.engine.context

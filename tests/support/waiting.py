@@ -10,8 +10,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], timeout: float = 20.0) -> T:
-    """Returns the first true value of the condition. Raises an error if there is none in time."""
+def eventually(condition: Callable[[], T], timeout: float = 60.0) -> T:
+    """Returns the first true value of the condition. Raises an error if there is none in time, which is long enough for a busy machine."""
     deadline = time.monotonic() + timeout
     pause = threading.Event()
     while not (value := condition()):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tenax.drawing.stylesheet import stylesheet
 from tenax.ui.assets import KEPT, NAMES, asset_url, load_asset
 
 STATIC = Path(str(files("tenax.ui").joinpath("static")))
@@ -35,9 +34,7 @@ def test_a_file_is_kept_for_ever_under_the_address_of_its_content(standing):
     with standing.http() as http:
         for name in NAMES:
             answer = http.get(asset_url(name))
-            assert answer.content == (
-                stylesheet().encode() if name == "drawing.css" else (STATIC / name).read_bytes()
-            )
+            assert answer.content == load_asset(name).content
             assert answer.headers["cache-control"] == KEPT
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert re.match(r"text/(css|javascript)|image/svg\+xml", answer.headers["content-type"])

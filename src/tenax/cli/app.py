@@ -49,7 +49,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "explain",
         "executions.history:explain",
         _EXECUTIONS,
-        "Explain why an attempt was retried or not.",
+        "Explain why something waits, was retried, failed or gets no work.",
     ),
     ("items", "executions.items:items", _EXECUTIONS, "List the items of a step's fan-out."),
     ("signal", "executions.waits:signal", _EXECUTIONS, "Send a signal to an execution."),
@@ -122,7 +122,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "Store a workflow file, so that it can be started by name.",
     ),
     ("top", "metrics.top:top", _METRICS, "Show throughput, retries, queues, workers and failures live."),
-    ("stats", "metrics.stats:stats", _METRICS, "Show what retries came to, and what they cost in time."),
+    (
+        "stats",
+        "metrics.stats:stats",
+        _METRICS,
+        "Show how often retries succeeded, and the time that they cost.",
+    ),
     ("alerts", "metrics.alerts:alerts", _METRICS, "Show the alerts. Exit code 1 if one of them fires."),
     ("monitoring", "metrics.monitoring:monitoring", _METRICS, "Print a file for Prometheus or Grafana."),
     (

@@ -51,12 +51,12 @@ def hide_private_variables() -> None:
         _kept[name] = os.environ.pop(name)
 
 
-def pack(variables: Mapping[str, str]) -> bytes:
+def pack_variables(variables: Mapping[str, str]) -> bytes:
     """Encodes variables for the pipe of a child process."""
     return json.dumps(dict(variables)).encode()
 
 
-def unpack(packed: bytes) -> None:
+def unpack_variables(packed: bytes) -> None:
     """Keeps the private variables that a supervisor has written to the pipe of this process."""
     _kept.update(json.loads(packed or b"{}"))
 

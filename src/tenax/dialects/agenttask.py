@@ -27,7 +27,7 @@ _SPEC = {
     "parentTaskId": "is not carried over: a parent starts its children itself",
     "thinkingLevel": "is not carried over: pass it to the agent in `env`",
     "image": "is not carried over: the agent is a command on a worker",
-    "capabilities": "is not carried over: what an agent may do is its command's matter",
+    "capabilities": "is not carried over: the command of the agent limits what it may do",
     "resources": "is not carried over: a worker does not limit memory or processors",
     "storage": "is not carried over: each attempt has an inbox and an outbox folder",
     "health": "is not carried over: an agent that hangs ends by its timeout",
@@ -35,12 +35,12 @@ _SPEC = {
     "maxIterations": "is not carried over",
     "exitCriteria": "is not carried over",
     "inputFiles": "is not carried over: put the files into the inbox",
-    "hierarchyBudget": "is not carried over: the budget of the step counts its children too",
 }
 
 
 def translate(top: Fields) -> list[NativeWorkflow]:
-    meta, spec = top.sub("metadata"), top.sub("spec")
+    """Returns the workflow of an AgentTask. A `spec` alone, or a `retry` alone, is one without a prompt."""
+    meta, spec = top.sub("metadata"), top.sub("spec") if "spec" in top else top
     name = (
         meta.text("name")
         or meta.text("generateName").rstrip("-")
@@ -50,10 +50,10 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"
     )
-    meta.rest({"namespace": "is not carried over: the database is the space of names"})
+    meta.rest({"namespace": "is not carried over: all workflows of a database share their names"})
     tier = spec.one_of("tier", _TIERS, "legionary")
     prompt = _prompt(spec)
-    if "prompt" not in spec:
+    if not spec.text("prompt").strip():
         prompt = f"{{{{ {workflow.declare('prompt', type='string', required=True)} }}}}"
         spec.note("dropped", None, "has no prompt: it is the input `prompt`")
     native = workflow.add(
@@ -61,24 +61,27 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         "agent",
         spec,
         prompt=prompt,
-        role=spec.text("role"),
-        model=_model(spec),
+        role=literal_text(spec.text("role")),
+        model=literal_text(_model(spec)),
         env=_environment(spec),
         tier=tier,
-        budget=_budget(spec),
-        timeout=duration(spec.number("timeout", _TIMEOUT) or _TIMEOUT),
+        budget=_budget(spec, "budget"),
+        timeout=duration(spec.seconds("timeout", _TIMEOUT) or _TIMEOUT),
     )
-    retry = spec.sub("retry")
+    workflow.budget = _budget(spec, "hierarchyBudget")
+    if workflow.budget:
+        spec.note("understood", "hierarchyBudget", "is the budget of the workflow and its children")
+    retry = spec.part("retry", "maxAttempts", "backoffSeconds", "maxBackoffSeconds")
     set_retry(native, read_retry(retry), spec, "retry" if "retry" in spec else None)
     retry.rest()
+    top.ignore("apiVersion", "kind", "status", "metadata")
     spec.rest(_SPEC)
-    top.ignore("apiVersion", "kind", "status")
     top.rest()
     return [workflow]
 
 
 def _prompt(spec: Fields) -> str:
-    """Returns the prompt, with the flavor that the role's text gets there."""
+    """Returns the prompt. Hortator adds the `flavor` to the text of a role, and here it stands before the prompt."""
     prompt = literal_text(spec.text("prompt"))
     flavor = literal_text(spec.text("flavor"))
     if flavor:
@@ -94,7 +97,7 @@ def _model(spec: Fields) -> str:
     name = model.text("name")
     model.rest(
         {
-            "endpoint": "is not carried over: the agent's command knows its endpoint",
+            "endpoint": "is not carried over: give it to the command of the agent",
             "apiKeyRef": "is not carried over: pass the key in `env` as a secret of the worker",
         }
     )
@@ -114,13 +117,20 @@ def _environment(spec: Fields) -> dict[str, Any]:
     return variables
 
 
-def _budget(spec: Fields) -> dict[str, Any]:
-    budget = spec.sub("budget")
+def _budget(spec: Fields, key: str) -> dict[str, Any]:
+    """Reads `budget`, which is that of the agent itself, or `hierarchyBudget`, which is that of its tree."""
+    budget = spec.sub(key)
     found: dict[str, Any] = {}
-    if "maxTokens" in budget:
-        found["tokens"] = budget.whole("maxTokens")
-    if "maxCostUsd" in budget:
-        found["cost_usd"] = budget.number("maxCostUsd")
+    tokens, cost = budget.whole("maxTokens"), budget.number("maxCostUsd")
+    for key, name, limit in (("maxTokens", "tokens", tokens), ("maxCostUsd", "cost_usd", cost)):
+        if limit < 0:
+            budget.notes.mistake((*budget.path, key), "a budget must not be negative")
+        elif limit > 0:
+            found[name] = limit
+        elif key in budget:
+            budget.note(
+                "dropped", key, "0 is no limit that an attempt could keep: leave out the retries instead"
+            )
     budget.rest()
     return found
 
@@ -131,8 +141,8 @@ def read_retry(retry: Fields) -> Policy:
     if total < 1:
         key = "maxAttempts" if "maxAttempts" in retry else None
         retry.note("changed", key, "no retries: max_attempts: 1")
-    base = retry.number("backoffSeconds", 30) or 30.0
-    cap = retry.number("maxBackoffSeconds", 300) or 300.0
+    base = retry.seconds("backoffSeconds", 30) or 30.0
+    cap = retry.seconds("maxBackoffSeconds", 300) or 300.0
     if base > cap:
         retry.note("changed", "backoffSeconds", "is longer than maxBackoffSeconds, which caps it")
     policy = with_delays(FOREIGN, "exponential", base, cap, jitter=0.25)

@@ -20,6 +20,7 @@ SIGNS = Signs(
 )  # fmt: skip
 _TYPES = {"sync": "http", "async": "http", "script": "script", "flow": "workflow"}
 _CURVES = {"fixed": "fixed", "linear": "linear", "exponential": "exponential"}
+_WORK_CONFIG = ("max_retries", "init_backoff", "backoff", "max_backoff", "backoff_type", "parallelism")
 _DEFAULT_RETRIES = 10
 _STEP_TIMEOUT = 30000.0  # milliseconds; the setting STEP_TIMEOUT
 _CALLBACK_TIME = 24 * 3600.0  # seconds; an async step of Argyll waits for ever
@@ -109,7 +110,7 @@ class _Links:
     def _schema(self, name: str, attribute: dict[str, Any]) -> dict[str, Any]:
         kind = attribute.get("type")
         schema: dict[str, Any] = (
-            {"type": kind} if kind in _JSON_TYPES and not attribute.get("for_each") else {}
+            {"type": kind} if str(kind) in _JSON_TYPES and not attribute.get("for_each") else {}
         )
         default = self._init.get(name, attribute.get("default"))
         if isinstance(default, list) and len(default) == 1 and name in self._init:
@@ -126,11 +127,16 @@ def _attributes(step: Fields) -> dict[str, dict[str, Any]]:
 def _step(workflow: NativeWorkflow, step: Fields, links: _Links, goals: list[str]) -> None:
     name = workflow.names.give(_id(step))
     kind = step.one_of("type", _TYPES, "sync")
+    if not step.data.keys() - {"work_config", *_WORK_CONFIG}:
+        kind = "fragment"
     arguments, needs, each = _arguments(step, links, name)
     if kind == "http":
         native = _http(workflow, step, name, arguments)
     elif kind == "workflow":
         native = _child(workflow, step, name, arguments)
+    elif kind == "fragment":
+        native = workflow.add(name, "python", step, task=name, timeout=duration(_STEP_TIMEOUT / 1000))
+        step.note("dropped", None, f"is no whole step: register a Python task as `{name}`")
     else:
         native = _script(workflow, step, name, arguments)
     native["needs"] = needs
@@ -138,7 +144,7 @@ def _step(workflow: NativeWorkflow, step: Fields, links: _Links, goals: list[str
     for key in ("needs", "goal"):
         if not native[key]:
             del native[key]
-    config = step.sub("work_config")
+    config = step.part("work_config", *_WORK_CONFIG)
     parallelism = config.whole("parallelism", 1)
     if each is not None:
         native["for_each"] = each
@@ -192,7 +198,7 @@ def _http(workflow: NativeWorkflow, step: Fields, name: str, arguments: dict[str
     keys: dict[str, Any] = {
         "url": _url(url, arguments),
         "method": method,
-        "timeout": duration(http.number("timeout", _STEP_TIMEOUT) / 1000),
+        "timeout": duration(http.seconds("timeout", _STEP_TIMEOUT, per_second=1000) or _STEP_TIMEOUT / 1000),
     }
     if method == "GET":
         keys["params"] = arguments
@@ -270,19 +276,19 @@ def _predicate(workflow: NativeWorkflow, native: Step, step: Fields) -> None:
 
 def read_retry(step: Fields, config: Fields) -> Policy:
     """Reads `work_config`. Its `max_retries` counts retries, and its delays are milliseconds without jitter."""
-    base = config.number(config.first_of("init_backoff", "backoff"), 1000) or 1000.0
-    cap = config.number("max_backoff", 60000) or 60000.0
+    base = config.seconds(config.first_of("init_backoff", "backoff"), 1000, per_second=1000) or 1.0
+    cap = config.seconds("max_backoff", 60000, per_second=1000) or 60.0
     if base > cap:
         config.note(
             "changed", config.first_of("init_backoff", "backoff"), "is longer than max_backoff, which caps it"
         )
     curve = config.one_of("backoff_type", _CURVES, "exponential")
-    policy = with_delays(FOREIGN, curve, base / 1000, cap / 1000)
+    policy = with_delays(FOREIGN, curve, base, cap)
     return replace(policy, max_attempts=_attempts(step, config), never_on=PERMANENT)
 
 
 def _attempts(step: Fields, config: Fields) -> int | None:
-    if "work_config" not in step:
+    if "work_config" not in step and not config.data:
         total = _DEFAULT_RETRIES + 1
         step.note(
             "changed", None, f"no work_config: the defaults RETRY_* of Argyll, so max_attempts: {total}"

@@ -13,6 +13,7 @@ from tenax.dialects.native.transitions import place_steps
 from tenax.dialects.native.workflow import NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.recognise import Signs
+from tenax.model.packs.names import is_action_ref
 from tenax.model.policy import Policy
 
 SIGNS = Signs(
@@ -91,6 +92,7 @@ def _parameters(workflow: NativeWorkflow, top: Fields) -> None:
             }
         )
         workflow.declare(name, **schema)
+        workflow.schemas[name] = one.path
     if workflow.inputs:
         top.note("understood", "parameters", f"they are inputs: {', '.join(workflow.inputs)}")
 
@@ -135,8 +137,8 @@ def _finish(native: Step, fields: Fields, policy: Policy, key: str | None) -> No
     if isinstance(fields.data.get(timeout), str) and "{{" in fields.data[timeout]:
         fields.note("dropped", timeout, "a timeout cannot be a template")
         native["timeout"] = duration(_TIMEOUT)
-    else:
-        native["timeout"] = duration(fields.number(timeout, _TIMEOUT) or _TIMEOUT)
+    elif timeout in fields or native["type"] != "action":  # an action of a pack has its own timeout
+        native["timeout"] = duration(fields.seconds(timeout, _TIMEOUT) or _TIMEOUT)
     if native["type"] != "workflow":
         native["queue_ttl"] = duration(_QUEUE_TTL)
     set_retry(native, policy, fields, key)
@@ -168,8 +170,8 @@ def read_task_retry(task: Fields) -> Policy:
         retry.note(
             "changed", "count", f"{retries_words(count)}: max_attempts: {total}, the first attempt included"
         )
-    base = retry.number("delay", 1.0)
-    cap = retry.number("max_delay", 300.0)
+    base = retry.seconds("delay", 1.0)
+    cap = retry.seconds("max_delay", 300.0)
     if base > cap:
         retry.note("changed", "delay", "is longer than max_delay, which caps it")
     curve = retry.one_of("backoff", _CURVES, "constant" if "delay" in retry else "exponential")
@@ -214,6 +216,12 @@ class _Tasks:
             native = self._http(own, task, params)
         elif action in ("core.noop", "core.echo"):
             native = self.workflow.add(own, "process", task, command=["cat"], params=params)
+        elif is_action_ref(action):
+            sentence = f"runs the action `{action}` of a pack: tenax pack install FOLDER"
+            if "retry" not in task:
+                sentence += "; its `max_retries` do not count here, since the step has a `retry`"
+            task.note("changed", "action", sentence)
+            native = self.workflow.add(own, "action", task, action=action, params=params)
         else:
             task.note(
                 "changed",
@@ -255,7 +263,7 @@ class _Tasks:
     # -- templates
 
     def _find_published(self) -> None:
-        """Finds variables that one task publishes once: the published expression can stand in their place."""
+        """Finds the variables that are published only once. The published expression replaces each of them."""
         seen: dict[str, list[str]] = {}
         for task in self.tasks.values():
             for source in (task.data, *(one for one in _dicts(task.data.get("next")))):

@@ -22,7 +22,7 @@ _OLDER: Mapping[str, On] = {"on_success": "completed", "on_failure": "failed"}
 
 
 def edges_of(tasks: Mapping[str, Fields]) -> dict[str, list[Edge]]:
-    """Returns the ways to each task. Ways back to an earlier task are reported and left out."""
+    """Returns the edges that lead to each task. Edges back to an earlier task are reported and left out."""
     found = Ways()
     for name, task in tasks.items():
         for target, edge in _outgoing(name, task):
@@ -36,7 +36,8 @@ def edges_of(tasks: Mapping[str, Fields]) -> dict[str, list[Edge]]:
 
 
 def _outgoing(name: str, task: Fields) -> Iterator[tuple[str, Edge]]:
-    for index, one in enumerate(task.data.get("next") or []):
+    listed = task.data.get("next")
+    for index, one in enumerate(listed if isinstance(listed, list) else [listed]):
         path: Path = (*task.path, "next", index)
         if isinstance(one, str):
             yield one, Edge(name, "completed", None, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tenax.dialects.native.names import file_title, member, of_input, of_step, workflow_name
+from tenax.dialects.native.names import file_title, member, of_input, of_step, task_name, workflow_name
 from tenax.dialects.native.policy import duration
 from tenax.dialects.native.templates import (
     condition,
@@ -18,6 +18,7 @@ from tenax.dialects.native.transitions import Edge, Ways, place_steps
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.noetl_next import targets_of
 from tenax.dialects.noetl_retry import read_retry
+from tenax.dialects.noetl_rules import has_rules, read_rules
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.recognise import Signs
 from tenax.model.source.findings import Path
@@ -29,7 +30,6 @@ SIGNS = Signs(
     part={"retry": 0, "initial_delay": 3, "backoff_multiplier": 3, "retry_when": 3, "stop_when": 3, "step": 1, "tool": 2, "endpoint": 1, "desc": 1},
     lists=("workflow", "workbook"),
 )  # fmt: skip
-_TIMEOUT = 300.0  # seconds; NoETL does not limit an attempt
 _RUN = """
 import inspect, json, os, sys
 _given = json.load(sys.stdin)
@@ -131,7 +131,7 @@ class _Playbook:
         return not self._kind(step) and "retry" not in step
 
     def _kind(self, step: Fields) -> str:
-        """Returns the tool of a step, whichever way its generation of playbooks names it."""
+        """Returns the tool of a step. Each generation of playbooks names it in another way."""
         if step.data.get("type") == "iterator" and isinstance(step.data.get("task"), dict):
             return str(step.data["task"].get("type") or "")
         if step.data.get("type") == "workbook":
@@ -174,9 +174,10 @@ class _Playbook:
             native["when"] = ForeignText(
                 self.expression(step.text("when")), step.text("when"), (*step.path, "when")
             )
-        native.setdefault("timeout", duration(_TIMEOUT))
+        native.setdefault("timeout", duration(NO_LIMIT))
         retry = self._retry_fields(step)
-        set_retry(native, read_retry(retry), step, "retry" if "retry" in step else None)
+        policy = read_rules(retry) if "retry" not in retry and has_rules(retry) else read_retry(retry)
+        set_retry(native, policy, step, "retry" if "retry" in step else None)
         step.ignore("step", "name", "desc", "description", "type", "tool")
         if step.path:
             step.rest(_STEP)
@@ -187,10 +188,12 @@ class _Playbook:
         tool = step.data.get("tool")
         if "retry" not in step and isinstance(tool, dict):
             return step.sub("tool")
+        if "retry" not in step and isinstance(tool, list) and (tools := step.each("tool")):
+            return tools[0]
         return step
 
     def _incoming(self, name: str, routers: set[str]) -> list[Edge]:
-        """Returns the ways to a step. A step that does no work is replaced by the ways to it."""
+        """Returns the edges to a step. A step that does no work is replaced by the edges that lead to it."""
         found: list[Edge] = []
         pending = list(self.ways.into.get(name, []))
         while pending:
@@ -241,18 +244,13 @@ class _Playbook:
         tool = step.data.get("tool")
         if isinstance(tool, dict):
             body = step.sub("tool")
-            body.ignore("kind", "retry")
+            body.ignore("kind", "retry", *(["spec"] if has_rules(body) else []))
             return body
-        if isinstance(tool, list):
-            for index in range(1, len(tool)):
-                step.notes.add(
-                    "dropped",
-                    (*step.path, "tool", index),
-                    "a step runs one tool: only the first is carried over",
-                )
-            body = step.each("tool")[0]
-            body.ignore("kind", "name")
-            return body
+        if isinstance(tool, list) and (tools := step.each("tool")):
+            for other in tools[1:]:
+                other.note("dropped", None, "a step runs one tool: only the first is carried over")
+            tools[0].ignore("kind", "name", "retry", *(["spec"] if has_rules(tools[0]) else []))
+            return tools[0]
         if step.data.get("type") == "iterator" and isinstance(step.data.get("task"), dict):
             body = step.sub("task")
             body.ignore("type", "name")
@@ -265,7 +263,7 @@ class _Playbook:
         return step
 
     def _loop(self, step: Fields) -> Step:
-        """Reads the loop of a step, in the ways of all generations."""
+        """Reads the loop of a step, in the forms of all generations of playbooks."""
         if "loop" in step:
             loop = step.sub("loop")
             source, self.element = (
@@ -304,7 +302,7 @@ class _Playbook:
         elif sent is not None:
             keys["body"] = sent
         if "timeout" in body:
-            keys["timeout"] = duration(body.number("timeout"))
+            keys["timeout"] = duration(body.seconds("timeout"))
         return self.workflow.add(name, "http", step, **keys)
 
     def _process(self, name: str, step: Fields, body: Fields, kind: str) -> Step:
@@ -326,7 +324,7 @@ class _Playbook:
         return self.workflow.add(name, "process", step, command=command, params=args or {})
 
     def _task(self, name: str, step: Fields, body: Fields, kind: str) -> Step:
-        task = f"noetl.{kind}" if kind else name
+        task = task_name(f"noetl.{kind}" if kind else name)
         known = (
             "step",
             "type",
@@ -363,7 +361,7 @@ class _Playbook:
         return condition(made)
 
     def rewrite(self, parts: tuple[str, ...]) -> str | None:
-        """Returns the name here of a variable there. Results of steps are reached by the names of the steps."""
+        """Translates the name of a variable. NoETL reaches the results of steps by the names of the steps."""
         root, *below = parts
         if root == "workload" and below:
             self.workflow.declare(below[0], required=True)
@@ -377,7 +375,7 @@ class _Playbook:
         return None
 
     def _result(self, step: str, below: list[str]) -> list[str]:
-        """Returns the path within a result. There the data of a tool is in `data` or `result`."""
+        """Returns the path within a result. NoETL puts the data of a tool into `data` or `result`."""
         if below[:1] in (["data"], ["result"], ["response"]):
             rest = below[2:] if below[1:2] == ["data"] else below[1:]
             return ["data", *rest] if self.kinds[step] == "http" else rest

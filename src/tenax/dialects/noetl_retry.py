@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,8 @@ from tenax.policy.expressions.compiler import ExpressionError
 from tenax.policy.expressions.conditions import compile_condition, unknown_fields
 
 _ATTEMPTS = 3
+_WORDS = ((r"response\.status_code", "status_code"), (r"error\.status", "status_code"))
+"""Patterns of words in conditions, and the words for them here."""
 _FIELDS = ("max_attempts", "initial_delay", "backoff_multiplier", "max_delay", "jitter")
 
 
@@ -42,7 +46,7 @@ def read_retry(step: Fields) -> Policy:
 
 def _of_mapping(retry: Fields) -> Policy:
     policy = _policy(retry)
-    stop, when = _condition(retry, "stop_when"), _condition(retry, "retry_when")
+    stop, when = condition_of(retry, "stop_when"), condition_of(retry, "retry_when")
     retry.rest({"on_error": "is not carried over"})
     if when is None:
         retry.note(
@@ -53,8 +57,8 @@ def _of_mapping(retry: Fields) -> Policy:
 
 def _policy(retry: Fields) -> Policy:
     """Reads attempts and delays. The attempts are a total, and the delays are seconds."""
-    base = retry.number("initial_delay", 1.0)
-    cap = retry.number("max_delay", 60.0)
+    base = retry.seconds("initial_delay", 1.0)
+    cap = retry.seconds("max_delay", 60.0)
     growth = retry.number("backoff_multiplier", 2.0)
     if base > cap:
         retry.note("changed", "initial_delay", "is longer than max_delay, which caps it")
@@ -75,12 +79,14 @@ def _jitter(retry: Fields) -> float:
     return min(max(retry.number("jitter"), 0.0), 1.0)
 
 
-def _condition(retry: Fields, key: str) -> str | None:
-    """Returns a condition. Without a counterpart it is left out, and reported."""
+def condition_of(retry: Fields, key: str, words: Sequence[tuple[str, str]] = _WORDS) -> str | None:
+    """Returns a condition. `words` are patterns of its words, and the words for them here. Without a counterpart it is left
+    out, and reported."""
     if key not in retry:
         return None
-    text = retry.text(key)
-    written = text.replace("response.status_code", "status_code").replace("error.status", "status_code")
+    text = written = retry.text(key)
+    for pattern, own in words:
+        written = re.sub(pattern, own, written)
     try:
         faults = unknown_fields(compile_condition(written))
     except ExpressionError as error:
@@ -98,7 +104,7 @@ def _of_list(entries: list[Fields]) -> Policy:
     rules: list[Rule] = []
     policies: list[Policy] = []
     for entry in entries:
-        when = _condition(entry, "when")
+        when = condition_of(entry, "when")
         then = entry.sub("then") if "then" in entry else entry
         if not any(key in then for key in _FIELDS):
             then.note("dropped", None, "is no retry: pages are fetched by `until` here")
@@ -112,8 +118,11 @@ def _of_list(entries: list[Fields]) -> Policy:
             )
         )
         entry.rest()
-        rules.append(_rule(when, policy))
-        policies.append(policy)
+        if (
+            when is not None or "when" not in entry
+        ):  # NoETL skips an entry whose condition cannot be evaluated
+            rules.append(_rule(when, policy))
+            policies.append(policy)
     if not rules:
         return FOREIGN
     total = 1 + sum((policy.max_attempts or 1) - 1 for policy in policies)

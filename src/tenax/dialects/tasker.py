@@ -28,6 +28,7 @@ _TYPES = {
     "batch_worker": "batch_worker",
 }
 _HANDLER_TIMEOUT = 30.0  # seconds; the setting handler_timeout_ms of Tasker's workers
+_RETRY = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms")
 _MOST_ATTEMPTS = 1_000_000_000
 
 _TOP = {
@@ -35,7 +36,7 @@ _TOP = {
     "task_handler": "is not carried over: there is no handler of a whole task",
     "system_dependencies": "is not carried over: name the service of a step in its `dependency`",
     "domain_events": "is not carried over: the events of an execution are in its log",
-    "lifecycle": "is not carried over: the whole has a `deadline`, and nothing is given up for being stale",
+    "lifecycle": "is not carried over: give the workflow a `deadline`; executions do not become stale",
 }
 _STEP = {
     "publishes_events": "is not carried over: the events of an execution are in its log",
@@ -76,6 +77,7 @@ def _inputs(workflow: NativeWorkflow, top: Fields) -> None:
         if name in required and "default" not in declared:
             declared["required"] = True
         workflow.declare(name, **declared)
+        workflow.schemas[name] = (*schema.path, "properties", name)
     if workflow.inputs:
         top.note("understood", "input_schema", f"its properties are inputs: {', '.join(workflow.inputs)}")
     schema.ignore("type", "$schema")
@@ -101,7 +103,7 @@ def _step(workflow: NativeWorkflow, step: Fields, kinds: dict[str, str]) -> None
 
 
 def _needs(workflow: NativeWorkflow, step: Fields, kinds: dict[str, str]) -> tuple[list[str], list[str]]:
-    """Returns the steps that a step waits for, and the conditions by which decisions create it."""
+    """Returns the steps that a step waits for, and the conditions under which decision steps create it."""
     key = step.first_of("dependencies", "depends_on", "depends_on_step", "depends_on_steps")
     needs, whens = [], []
     for original in map(str, step.listed(key)):
@@ -152,7 +154,7 @@ def _batches(native: Step, step: Fields, kinds: dict[str, str], needs: list[str]
         )
     if kind == "batch_worker" and needs:
         native["for_each"] = f"{{{{ {member(of_step(needs[0]), 'cursors')} }}}}"
-        native["parallelism"] = batch.whole("parallelism", 10)
+        native["parallelism"] = max(batch.whole("parallelism", 10), 1)
         native.setdefault("args", {})["cursor"] = "{{ item }}"
         step.note("changed", "type", f"a batch worker becomes a fan-out over `{needs[0]}.result.cursors`")
     batch.rest({"batch_size": "is not carried over: the batchable step makes the cursors"})
@@ -160,16 +162,16 @@ def _batches(native: Step, step: Fields, kinds: dict[str, str], needs: list[str]
 
 def _timeout(native: Step, step: Fields) -> None:
     if "timeout_seconds" in step:
-        native["timeout"] = duration(step.number("timeout_seconds"))
+        native["timeout"] = duration(step.seconds("timeout_seconds") or _HANDLER_TIMEOUT)
         return
     native["timeout"] = duration(_HANDLER_TIMEOUT)
 
 
 def read_retry(step: Fields) -> Policy:
     """Reads `retry`. Its attempts are a total, and its delays are milliseconds."""
-    retry = step.sub("retry")
-    base = retry.number("backoff_base_ms", 1000) / 1000
-    cap = retry.number("max_backoff_ms", 30000) / 1000
+    retry = step.part("retry", *_RETRY)
+    base = retry.seconds("backoff_base_ms", 1000, per_second=1000)
+    cap = retry.seconds("max_backoff_ms", 30000, per_second=1000)
     if base > cap:
         retry.note(
             "changed", "backoff_base_ms", f"is longer than max_backoff_ms, which caps it: {duration(cap)}"

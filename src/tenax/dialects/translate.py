@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +13,7 @@ from tenax.dialects.argo import workflows
 from tenax.dialects.kubernetes import jobs
 from tenax.dialects.native.repair import checked_text, pass_inputs
 from tenax.dialects.native.workflow import NativeWorkflow
+from tenax.dialects.native.yaml_text import scalar
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.notes import Entry, Notes, in_order
 from tenax.dialects.reading.recognise import Signs
@@ -99,6 +102,8 @@ def translate_text(text: str | bytes, *, filename: str | None = None, system: st
         one = _translate_document(found, source)
         made += one.workflows
         entries += one.entries
+    if not made and not strangers:
+        raise InvalidDefinition([Finding("nothing in it does any work", file=filename, line=1)])
     if not made:
         telling = next((one for one in strangers if _recognised(one) is not None), strangers[0])
         raise InvalidDefinition([_refusal(telling, chosen), *telling.findings])
@@ -108,20 +113,57 @@ def translate_text(text: str | bytes, *, filename: str | None = None, system: st
 
 def joined(imports: Sequence[Import]) -> Import:
     """Puts the imports of several files together. No two workflows get the same name."""
-    names: dict[str, int] = {}
-    made: list[Imported] = []
     entries = [entry for one in imports for entry in one.entries]
-    for workflow in (workflow for one in imports for workflow in one.workflows):
-        names[workflow.name] = count = names.get(workflow.name, 0) + 1
-        if count > 1:
-            new = f"{workflow.name}-{count}"
-            text = workflow.text.replace(f"name: {workflow.name}\n", f"name: {new}\n", 1)
-            sentence = f"another workflow is called `{workflow.name}`, so this one is called `{new}`"
-            entries.append(Entry("changed", sentence, file=workflow.file, line=workflow.line))
-            made.append(replace(workflow, name=new, text=text))
+    made = [workflow for one in imports for workflow in one.workflows]
+    taken: set[str] = set()
+    found: list[Imported] = []
+    for family in (family for one in imports for family in _families(one.workflows)):
+        names = _new_names([one.name for one in family], taken, {one.name for one in made})
+        for one in family:
+            if names[one.name] != one.name:
+                sentence = (
+                    f"another workflow is called `{one.name}`, so this one is called `{names[one.name]}`"
+                )
+                entries.append(Entry("changed", sentence, file=one.file, line=one.line))
+            found.append(_renamed(one, names))
+    return Import(tuple(found), tuple(entries))
+
+
+def _families(workflows: Sequence[Imported]) -> list[list[Imported]]:
+    """Splits the workflows of a file: those of one document, which call each other, stay together."""
+    found: list[list[Imported]] = []
+    for one in workflows:
+        last = found[-1] if found else []
+        if last and last[0].line == one.line and all(other.name != one.name for other in last):
+            last.append(one)
         else:
-            made.append(workflow)
-    return Import(tuple(made), tuple(entries))
+            found.append([one])
+    return found
+
+
+def _new_names(names: Sequence[str], taken: set[str], known: AbstractSet[str]) -> dict[str, str]:
+    """Returns the names that the workflows of one family get, by their own. Adds them to `taken`."""
+    found: dict[str, str] = {}
+    for name in names:
+        new, number = name, 2
+        while new in taken or (new != name and new in known):
+            new, number = f"{name}-{number}", number + 1
+        taken.add(new)
+        found[name] = new
+    return found
+
+
+def _renamed(workflow: Imported, names: Mapping[str, str]) -> Imported:
+    """Returns a workflow with new names: its own, and those of its children, which are of the same family."""
+    text = workflow.text
+    for old, new in names.items():
+        if old != new:
+            named = re.compile(rf"^(    workflow: ){re.escape(scalar(old))}$", re.MULTILINE)
+            text = named.sub(rf"\g<1>{scalar(new)}", text)
+    name = names[workflow.name]
+    if name != workflow.name:
+        text = f"name: {scalar(name)}\n{text.partition(chr(10))[2]}"
+    return replace(workflow, name=name, text=text)
 
 
 def _translate_document(system: System, source: YamlSource) -> Import:
@@ -169,7 +211,7 @@ def _score(system: System, source: YamlSource) -> int:
 
 
 def _reads(system: System, source: YamlSource) -> bool:
-    """Tells whether a document can be read as that of a system that the user has named: a single key is enough."""
+    """Returns whether a document can be read as one of the system that the user has named. A single key is enough."""
     return _score(system, source) > 0 or (_recognised(source) is None and system.signs.knows(source.data))
 
 
@@ -232,5 +274,5 @@ def _is_native(source: YamlSource) -> bool:
 def _left_out(source: YamlSource, system: str) -> Entry:
     kind = source.data.get("kind") if isinstance(source.data, dict) else None
     what = f"a {kind}" if isinstance(kind, str) else "a document"
-    sentence = f"this is {what} and no part of an import from {system}: it was left out"
+    sentence = f"this is {what}, which an import from {system} leaves out"
     return Entry("dropped", sentence, file=source.filename, line=source.root.line)

@@ -22,7 +22,7 @@ from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.definition.tiers import ServerRetry
 from tenax.model.parse.retry_fields import retry_of_settings
-from tenax.policy.expressions.meter import Budget
+from tenax.policy.expressions.meter import WorkBudget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
@@ -109,7 +109,7 @@ class EngineContext:
         self.database = database
         self.settings = settings
         self.roll = roll
-        self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
+        self.rendering = WorkBudget(2 * settings.expression_work, settings.max_rendered)
         """The budget of one rendering: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
         self._views = SenderTurns(VIEWS_AT_ONCE)

@@ -309,7 +309,8 @@ class Engine(EngineReads):
         return await queues.list_queues(self.context)
 
     async def pause_workflow(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """Pauses a workflow: nothing of its executions starts, also of new ones. Returns False if it is paused already."""
+        """Pauses a workflow: its executions start no more work, and new ones begin paused. Returns False if it is paused
+        already."""
         return await self.workflow_pauses.pause(name, actor=actor, reason=reason)
 
     async def resume_workflow(self, name: str, *, actor: str, reason: str | None = None) -> bool:

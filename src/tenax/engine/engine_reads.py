@@ -1,4 +1,4 @@
-"""Offers everything that reads: executions, their events and explanations, and the check of history."""
+"""Offers all operations that only read: executions, their events and explanations, and the check of history."""
 
 from __future__ import annotations
 
@@ -96,19 +96,19 @@ class EngineReads:
     async def diagnose(
         self, execution_id: int, *, step: str | None = None, item: int | None = None
     ) -> Diagnosis:
-        """Says why an execution, a step or an item stands as it stands."""
+        """Explains why an execution, a step or an item is in its state."""
         return await diagnosis.diagnose(self.context, execution_id, step=step, item=item)
 
     async def diagnose_worker(self, name: str) -> Diagnosis:
-        """Says why a worker gets no work."""
+        """Explains why a worker gets no work."""
         return await diagnosis.diagnose_worker(self.context, name)
 
     async def diagnose_queue(self, name: str) -> Diagnosis:
-        """Says why a queue does not move."""
+        """Explains why a queue does not move."""
         return (await diagnosis.read_queue(self.context, name)).diagnosis
 
     async def queue(self, name: str) -> diagnosis.QueueInFull:
-        """Returns a queue with the live workers that serve it, and says why it does not move."""
+        """Returns a queue with the live workers that serve it, and explains why it does not move."""
         return await diagnosis.read_queue(self.context, name)
 
     async def verify(

@@ -7,7 +7,7 @@ from typing import Literal
 
 SIZE_BOUNDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # calls of one batch
 SECOND_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
-"""Seconds from the begin of a batch's transaction to its commit."""
+"""Seconds from the beginning of a batch's transaction to its commit."""
 Batch = Literal["submissions", "claims", "reports"]
 
 
@@ -19,7 +19,7 @@ class Histogram:
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        """By the first bound that is not exceeded; the last counts all others."""
+        """The counts, each by the first bound that a value does not exceed. The last count is for all larger values."""
         self.sum = 0.0
 
     def add(self, value: float) -> None:

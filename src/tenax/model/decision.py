@@ -128,7 +128,7 @@ class TreeBudget(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
     spent_usd: float = 0.0
     spent_tokens: int = 0
     reserved_usd: float = 0.0
-    """What is reserved for attempts of other items."""
+    """The amount reserved for attempts of other items."""
     reserved_tokens: int = 0
     in_flight: int = 0
     """The number of other items for whose attempts something may be reserved. They may give it back."""

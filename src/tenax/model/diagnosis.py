@@ -1,4 +1,4 @@
-"""Defines the diagnosis of an execution, a step, an item, a worker or a queue: why it stands as it stands.
+"""Defines the diagnosis of an execution, a step, an item, a worker or a queue: why it is in its state.
 
 Times are RFC 3339, in UTC, by the database's clock.
 """
@@ -52,7 +52,7 @@ class Door(View):
 
 
 class Diagnosis(View):
-    """Says in one sentence why something stands as it stands. Then comes the evidence."""
+    """Says in one sentence why something is in its state. Then comes the evidence."""
 
     about: str
     sentence: str

@@ -32,7 +32,7 @@ class Attempt(OpenPart):
     delay_seconds: float | None = None
     available_at: str | None = None
     usage: dict[str, Any] | None = None
-    """`{cost_usd, tokens}`, if it has told what it used."""
+    """`{cost_usd, tokens}`, if it has reported its usage."""
     vary: dict[str, Any] | None = None
     """`{entry, override}` if an entry of `vary` applied."""
     child: int | None = None
@@ -123,7 +123,7 @@ class TreeBudget(BudgetLimits):
     spent_usd: float
     spent_tokens: int
     reserved_usd: float
-    """What is reserved for attempts in flight, or what they have told if that is more."""
+    """The amount reserved for attempts in flight, or the usage that they have reported if that is more."""
     reserved_tokens: int
     left_usd: float | None
     left_tokens: int | None
@@ -178,6 +178,21 @@ def brief_failure(failure: dict[str, Any]) -> dict[str, Any]:
     return kept if len(kept) == len(failure) else {**kept, LEFT_OUT: EVIDENCE_LEFT_OUT}
 
 
+class OperatorAct(OpenPart):
+    """Describes an action of an operator on an execution, or on a step or an item of it."""
+
+    at: str
+    action: str
+    actor: str
+    reason: str | None
+    step: str | None
+    item: int | None
+    because_of: int | None
+    """The execution that the operator named, if this one was acted on with it."""
+    bulk: int | None
+    """The bulk job that did it."""
+
+
 class Execution(View):
     """Describes the current state of an execution. Its steps are folded from its events."""
 
@@ -203,6 +218,9 @@ class Execution(View):
     finished_at: str | None
     now: str
     """The time of this answer by the database's clock."""
+    operator_actions: list[OperatorAct]
+    """What operators did to it, the last 20 actions in their order. Those on single items of a fan-out with more than 1,000
+    items are left out."""
     last_seq: int
     """The sequence number of the last event included. Pass it to `/events?after=` for later events."""
     steps: dict[str, Step]

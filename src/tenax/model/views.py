@@ -193,7 +193,7 @@ class RetryAnswer(View):
 
 
 class ActionAnswer(View):
-    """Answers an operator's action: what it was done to, and the executions that it opened again."""
+    """Answers an operator's action with the steps and items that it acted on, and the executions that it opened again."""
 
     id: int
     action: str
@@ -256,7 +256,8 @@ class WorkflowInfo(View):
     name: str
     version: str | None
     hash: str
-    created_at: str
+    created_at: str | None
+    """When it was stored. Null: it was not, and is listed because the workflow is paused."""
     paused_by: str | None = None
     """The person who paused the workflow. Null: it is not paused."""
     paused_why: str | None = None

@@ -1,4 +1,4 @@
-"""Says what a transition means for the dead letter of its item."""
+"""Decides what a transition changes in the dead letter of its item."""
 
 from __future__ import annotations
 

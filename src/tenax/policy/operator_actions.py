@@ -19,6 +19,8 @@ REOPENING: Final = frozenset({"retry", "reset", "resolve", "complete"})
 
 ENDS_ITEM: Final = frozenset({"resolve", "complete", "fail"})
 """Actions that end an open item."""
+FAILED_BY_OPERATOR: Final = "failed_by_operator"
+"""The reason of the failure that `fail` gives an item."""
 
 OPEN: Final = ("waiting", "queued", "leased", "accepted", "retrying", "held")
 WAITING: Final = ("retrying", "held")

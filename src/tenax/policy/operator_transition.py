@@ -36,7 +36,7 @@ from tenax.model.json_text import encode
 from tenax.model.letters.letter import place_of
 from tenax.model.policy import Policy
 from tenax.policy.letters import letter_moved, may_have_letter
-from tenax.policy.operator_actions import ON_ITEM, ItemAction
+from tenax.policy.operator_actions import FAILED_BY_OPERATOR, ON_ITEM, ItemAction
 from tenax.policy.outcome_events import Item, brief, item_event
 from tenax.policy.plan import Plan, PlannedAction, action_of
 from tenax.policy.queued_action import queue_deadline
@@ -45,8 +45,6 @@ from tenax.policy.retry.ledger import reset_ledger
 from tenax.policy.retry.vary import varied
 from tenax.policy.transition import STEP_OF, Consequences, FanOutCounters, item_result
 from tenax.policy.transitions import check
-
-FAILED_BY_OPERATOR = "failed_by_operator"
 
 
 class Instruction(NamedTuple):
@@ -145,7 +143,7 @@ def _go_on(
 def _reset(
     made: OperatorTransition, action: PlannedAction, instruction: Instruction, item: DueItem, now: datetime
 ) -> None:
-    """Counts nothing any more. A retry stays due when it was; an item that is held is released."""
+    """Resets the counts of the item. A retry stays due at its time; an item that is held is released."""
     at = now if item.state == "held" else max(item.available_at, now)
     ledger = reset_ledger(read_ledger(item.ledger, 0.0), reopens=False)
     _go_on(made, action, instruction, item, at=at, ledger=ledger, reset=True)
@@ -160,7 +158,7 @@ def _reschedule(
     now: datetime,
     roll: float,
 ) -> None:
-    """Computes the due time anew by another policy, from the place on its curve that the item has reached."""
+    """Computes the due time again by another policy. The item keeps its place on the curve."""
     assert instruction.policy is not None
     ledger = read_ledger(item.ledger, 0.0)
     parts = plan_delay(

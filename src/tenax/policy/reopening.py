@@ -1,5 +1,5 @@
-"""Says what starts again when an operator opens ended steps: a pure function of the plan and of the state that the
-events left."""
+"""Decides what starts again when an operator opens ended steps: a pure function of the plan and of the state that the events
+give."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Reopening(NamedTuple):
     pending: list[str]
     """The steps that wait for their needs again."""
     lost: dict[str, str]
-    """The failed steps that stay, and the steps that stay unreachable, each with the failed one that cut it off."""
+    """The failed steps that stay failed, and the steps that stay unreachable, each with the failed step that is the cause."""
     cut_off: dict[str, str]
-    """The steps that a failure after the execution's end has cut off: they become unreachable. Each with that failure."""
+    """The steps that become unreachable, because of a failure after the execution's end. Each with that failure."""
 
 
 def is_lost(step: StepState) -> bool:
@@ -33,7 +33,7 @@ def is_lost(step: StepState) -> bool:
 
 
 def has_begun(step: StepState) -> bool:
-    """Returns whether the step was ever queued. One whose `when` or list could not be computed was not."""
+    """Returns whether the step was ever queued. A step whose `when` or list could not be computed was not."""
     return step.fan_out is not None or bool(step.attempt) or step.enqueued_at is not None
 
 

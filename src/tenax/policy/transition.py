@@ -102,7 +102,7 @@ class Consequences(msgspec.Struct, gc=False):
     abandoned_child: int | None = None
     """The child for which the item no longer waits."""
     letter: LetterChange | None = None
-    """What becomes of the item's dead letter."""
+    """The change of the item's dead letter."""
     unpaid: bool = False
     """True if the item is held until a budget can pay its next attempt."""
 

@@ -25,7 +25,7 @@ FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 20.0
 """Seconds for which one request for events waits in the server for the next event."""
 VERIFY_SECONDS = 600.0
-"""How long one request to check executions may take: a page ends after seconds, but one execution may be huge."""
+"""Seconds that one request to check executions may take. A page ends after a few seconds, but one execution may be huge."""
 ARCHIVE = "application/x-tar"  # the media type of a pack, the only body that is no JSON
 VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 

@@ -107,10 +107,10 @@ class TaskContext:
             raise Cancelled(f"the lease of attempt {self.attempt} of step {self.step!r} was revoked")
 
     def usage(self, *, tokens: int | None = None, cost_usd: float | None = None) -> None:
-        """Tells what the attempt has used so far. Each call gives the sums of the attempt, and replaces those of earlier
-        calls.
+        """Reports what the attempt has used so far.
 
-        The server hears of it with the next heartbeat of the worker, and ends an attempt that has spent its budget.
+        Each call gives the sums of the attempt, and replaces the sums of earlier calls. The next heartbeat of the worker
+        takes them to the server, which ends an attempt that has spent its budget.
         """
         stated = read_usage({"tokens": tokens, "cost_usd": cost_usd})
         if stated is None or stated == Usage():

@@ -1,4 +1,4 @@
-"""Calls of operators: dead letters, bulk jobs, metrics, workers, queues and tokens."""
+"""Calls the server for operators: dead letters, bulk jobs, metrics, workers, queues and tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 
 class OperatorClient(ABC):
-    """The part of a client with which operators look after a server."""
+    """Has the methods of a client with which operators look after a server."""
 
     @abstractmethod
     async def _call(
@@ -24,17 +24,17 @@ class OperatorClient(ABC):
     async def diagnose(
         self, execution_id: int, *, step: str | None = None, item: int | None = None
     ) -> dict[str, Any]:
-        """Says why an execution, a step or an item stands as it stands: `sentence`, `doors`, `next`, `remedies`."""
+        """Explains why an execution, a step or an item is in its state: `sentence`, `doors`, `next`, `remedies`."""
         query = {"step": step, "item": item}
         answer = await self._call("GET", f"/v1/executions/{execution_id}/diagnosis", query=query)
         return cast("dict[str, Any]", answer)
 
     async def diagnose_worker(self, name: str) -> dict[str, Any]:
-        """Says why a worker gets no work."""
+        """Explains why a worker gets no work."""
         return cast("dict[str, Any]", await self._call("GET", f"{_worker(name)}/diagnosis"))
 
     async def diagnose_queue(self, name: str) -> dict[str, Any]:
-        """Says why a queue does not move."""
+        """Explains why a queue does not move."""
         answer = await self._call("GET", f"/v1/queues/{quote(name, safe='')}/diagnosis")
         return cast("dict[str, Any]", answer)
 
@@ -60,7 +60,7 @@ class OperatorClient(ABC):
         *,
         limit: int | None = None,
     ) -> Any:
-        """Lists dead letters of the same cause together, the largest group first. `filter` is as in `dead_letters`."""
+        """Groups dead letters by their cause, the largest group first. `filter` is as in `dead_letters`."""
         query = {**(filter or {}), "limit": limit}
         return await self._call("GET", "/v1/dead-letters/groups", query=query)
 
@@ -95,7 +95,7 @@ class OperatorClient(ABC):
         note: str,
         filter: Mapping[str, Any] | str | None = None,  # noqa: A002 -- the field's name
     ) -> Any:
-        """Puts dead letters aside: those with these ids, or the open ones that fit `filter`, which then may not be empty."""
+        """Discards dead letters: those with these ids, or the open ones that fit `filter`. An empty filter is refused."""
         body = {"ids": list(ids) or None, "filter": filter, "note": note}
         return await self._call("POST", "/v1/dead-letters/discard", body=body)
 
@@ -172,7 +172,8 @@ class OperatorClient(ABC):
         return await self._call("GET", "/v1/overview")
 
     async def stats(self, *, by: str = "reason", since: str | None = None, until: str | None = None) -> Any:
-        """Returns what retries came to, by `reason`, `step`, `class` or `worker`. Times are RFC 3339, or durations such as 2h."""
+        """Returns how often retries succeeded and the time that they cost, by `reason`, `step`, `class` or `worker`. Times are
+        RFC 3339, or durations such as 2h."""
         return await self._call("GET", "/v1/stats", query={"by": by, "since": since, "until": until})
 
     async def audit(
@@ -222,9 +223,10 @@ class OperatorClient(ABC):
         step: str | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """Makes a bulk job as a preview with the executions that the filter selects now. `start_bulk_job` starts it.
+        """Makes a bulk job as a preview with the executions that the filter selects now.
 
-        `complete` needs a `result`, `reschedule` a `policy`. The filter of `redrive` selects dead letters.
+        `start_bulk_job` starts it. The action `complete` needs a `result`, and `reschedule` a `policy`. The filter of the
+        action `redrive` selects dead letters.
         """
         body = {"action": action, "filter": filter, "reason": reason, "rate": rate, "canary": canary}
         answer = await self._call(

@@ -1,4 +1,4 @@
-"""Calls for packs of actions: install, list, show and remove packs, and run an action."""
+"""Calls the server for packs of actions: installs, lists, shows and removes packs, and runs an action."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax.sdk.operator_client import OperatorClient
 
 
 class PackClient(OperatorClient):
-    """The part of a client that is for packs."""
+    """Has the methods of a client that are for packs."""
 
     async def install_pack(self, archive: bytes, *, folder: str | None = None) -> dict[str, Any]:
         """Installs a pack from an uncompressed tar of its folder. `folder` is its name if its `pack.yaml` says none."""

@@ -1,4 +1,4 @@
-"""Decides who may use a server when it starts, and describes that in one line."""
+"""Decides when a server starts who may use it, and describes that in one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenax.store.connect import Connection
 from tenax.store.fleet import tokens
 
 TokenInFile = Literal["live", "unknown", "revoked", "absent"]
-"""The state in the database of the token in the file `$TENAX_HOME/token`."""
+"""What the database knows about the token in the file `$TENAX_HOME/token`."""
 
 
 def is_server_open(settings: Settings) -> bool:

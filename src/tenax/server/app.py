@@ -48,7 +48,7 @@ from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_probl
 from tenax.server.protocol.bounded import BoundedProtocol
 from tenax.server.protocol.connections import ConnectionLimits, Connections
 from tenax.server.protocol.direct_routes import DirectRoutes, Endpoint
-from tenax.server.protocol.listen import bind, callback_base, local_address, url_of
+from tenax.server.protocol.listen import bound_socket, callback_base, local_address, url_of
 from tenax.server.schema.openapi import describe
 from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
@@ -154,7 +154,7 @@ async def serve(
     `ready` is called with the server's URL when it listens, and `tell` with a line that says who may use the server. `show_dashboard` is
     called after `ready` with the address of the dashboard. The address may sign in whoever opens it first, so it belongs into no log.
     """
-    with contextlib.closing(bind(settings.host, settings.port)) as listener:
+    with contextlib.closing(bound_socket(settings.host, settings.port)) as listener:
         async with Database.open(
             settings, wait_for=DatabaseWait(settings.database_wait, _log.warning)
         ) as database:
@@ -202,7 +202,7 @@ async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
     """Serves callbacks only, on a free port of loopback, for an engine without a server. Gives its URL."""
     app = create_app(engine, engine.context.settings, (callbacks,))
     started = asyncio.Event()
-    with contextlib.closing(bind("127.0.0.1", 0)) as listener:
+    with contextlib.closing(bound_socket("127.0.0.1", 0)) as listener:
         server = _Server(_config(app, engine.context.settings), lambda _url: started.set())
         serving = asyncio.create_task(server.serve([listener]))
         try:

@@ -30,7 +30,7 @@ HEADERS = (
 )
 
 SMALL_BODY = 64_000
-"""Bytes of a body up to which it takes no share of `body_memory`."""
+"""Bytes of a body. A body up to this size takes no share of `body_memory`."""
 Sender = int | str | None
 """The sender of a body: the id of a token, the item of a callback, or None on an open server."""
 _log = structlog.get_logger("tenax.server")
@@ -95,7 +95,7 @@ class EntryMiddleware:
         return answer_problem(error)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _AnswerState) -> None:
-        if _is_pack(scope):  # its route takes it piece by piece, within a limit of its own
+        if _is_pack(scope):  # its route reads it in pieces, within a limit of its own
             await self._app(scope, receive, answer)
             return
         sender = _sender(scope)

@@ -1,4 +1,4 @@
-"""Reads the settings of agents: the command that runs them, and the defaults of their tiers."""
+"""Reads the settings for agents: the command that runs them, and the defaults of their tiers."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 --   step       the end of a step of a graph of several steps, or the number of steps that it still waits for
 --   item       the live work items: waiting, queued, leased, accepted, retrying, held. Ended items are deleted
 --   budget     the budget of a tree of executions, and what each execution of it has used
---   reservation  what is reserved for attempts in flight; attempt_usage: what running attempts say that they have used
+--   reservation  what is reserved for attempts in flight; attempt_usage: the usage that running attempts have reported
 --   fan        a step with `for_each`: the numbers of its items, of the ended ones, and of those that have a slot
 --   item_result  the end of each item of a fan-out
 --   dead_letter  the items that have failed for good or are quarantined, one row for each, also after they recovered
@@ -24,7 +24,7 @@
 --   bulk_item  the executions of each bulk job, as they were found, and what became of each
 --   token      the tokens that authorize callers
 --   audit      what people did, to what, when and why
---   roll_up    how far the leader has counted the log; *_minute, metric_total: what it has counted
+--   roll_up    the position up to which the leader has counted the log; *_minute, metric_total: the counts
 --   retry_underway  the failures that are being retried, for the counts
 --   service    one row: when a server was last alive, which one leads, and the secret that signs receipts
 --
@@ -268,7 +268,7 @@ create table tenax.reservation (
 );
 create index reservation_item on tenax.reservation (item_id);
 
--- What running attempts have told of their usage. A row counts only while its lease does.
+-- The usage that running attempts have reported. A row counts only while its lease is valid.
 create table tenax.attempt_usage (
     item_id     bigint primary key,
     lease_token uuid not null,
@@ -333,7 +333,7 @@ create table tenax.dead_letter (
     fingerprint  text not null,
     -- The number of the last attempt.
     attempts     integer not null check (attempts >= 0),
-    -- How often the item failed for good or was quarantined: once, and once more each time that it had been started again.
+    -- How often the item failed for good or was quarantined. It can do so again each time that it is started again.
     failed_times integer not null check (failed_times > 0),
     first_at     timestamptz not null,
     last_at      timestamptz not null,
@@ -559,7 +559,7 @@ create table tenax.bulk_job (
     state         text not null default 'preview' check (state in ('preview', 'running', 'stopped', 'completed')),
     -- Why it stopped.
     note          text,
-    -- Executions acted on in a second. Null: as fast as it goes.
+    -- The most executions that it acts on in a second. Null: no limit.
     rate          double precision check (rate > 0),
     -- The number of executions that it acts on first, and the percentage of them that may fail.
     canary        integer check (canary > 0),
@@ -573,7 +573,7 @@ create table tenax.bulk_job (
     finished_at   timestamptz,
     -- When the rate allows the next action.
     due_at        timestamptz,
-    -- The step that it acts on. Null: what the action finds to do.
+    -- The step that it acts on. Null: the action chooses the step.
     step          text,
     -- The result that `complete` gives, and the fields of the policy that `reschedule` gives.
     result        jsonb,
@@ -601,7 +601,7 @@ create table tenax.pack_content (
     hash        text primary key,
     chunks      integer not null,
     stored_at   timestamptz not null default tenax.now(),
-    -- When no pack was this content any more. It is deleted some time later, if no open execution uses it.
+    -- When the last pack with this content was replaced or removed. It is deleted later, if no open execution uses it.
     released_at timestamptz
 );
 create index pack_content_released on tenax.pack_content (released_at) where released_at is not null;
@@ -679,7 +679,7 @@ create table tenax.roll_up (
     open       bigint[] not null default '{}',
     -- Rows of the log up to this id were written in another cluster, before a restore. They are not counted again.
     floor      bigint not null default 0,
-    -- The log is counted up to about this time.
+    -- The approximate time up to which the log is counted.
     counted_at timestamptz
 );
 insert into tenax.roll_up default values;
@@ -702,7 +702,7 @@ create table tenax.attempt_minute (
     seconds      double precision not null,
     -- Seconds of delay before these retries.
     waited       double precision not null,
-    -- How many of them were decided to be retried or held, and how many failed for good.
+    -- The number of them that the decision retried or held, and the number that failed for good.
     retried      bigint not null default 0,
     given_up     bigint not null default 0,
     primary key (minute, workflow, step, outcome, class, reason, attempt, after_class, after_reason)
@@ -825,7 +825,9 @@ create view tenax.attempt as
                 select v.compensates, v.step, v.item, v.attempt, min(v.id) filter (where v.is_start) as id,
                        bool_or(v.type = 'retry_rescheduled') as by_hand,
                        max(v.at) filter (where v.type in ('action_completed', 'compensation_completed')) as done_at,
-                       (array_agg(v.ended order by v.id desc) filter (where v.ended is not null))[1] as ended,
+                       -- An item that waits for its retry is cancelled after its attempt has ended.
+                       (array_agg(v.ended order by v.ended ->> 1 in ('item_cancelled', 'compensation_cancelled'), v.id desc)
+                           filter (where v.ended is not null))[1] as ended,
                        (array_agg(v.decided order by v.id desc) filter (where v.decided is not null))[1] as decided
                   from (
                     select u.id, u.at, u.type, u.step, u.item, u.compensates, u.is_start,

@@ -23,7 +23,8 @@ _LOCK_WAIT = "60s"
 _ONE_DAY = 86_400.0  # seconds
 
 FILLS: Mapping[str, Callable[[asyncpg.Connection], Awaitable[None]]] = {"dead_letters": fill_letters}
-"""What fills a new table from the log, by the name of the migration without its number. It runs after the file, in the
+"""Functions that fill a new table from the log, by the name of the migration without its number. It runs after the
+file, in the
 same transaction."""
 
 _LIST = "select version, name, checksum from tenax.schema_migration order by version"

@@ -17,9 +17,11 @@ from tenax.errors import NotFound
 
 PREFIX = "/assets/"
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+DRAWING = "drawing.css"
+"""The style of drawings, which is kept with them."""
 NAMES = (
+    DRAWING,
     "ui.css",
-    "drawing.css",
     "ui.js",
     "theme.js",
     "charts.js",
@@ -44,12 +46,14 @@ class Asset:
 
 @cache
 def load_asset(name: str) -> Asset:
-    content = stylesheet().encode() if name == "drawing.css" else _read(name)
+    content = _read(name)
     version = hashlib.sha256(content).hexdigest()[:12]
     return Asset(content, version, MEDIA_TYPES[PurePath(name).suffix])
 
 
 def _read(name: str) -> bytes:
+    if name == DRAWING:
+        return stylesheet().encode()
     return files("tenax.ui").joinpath("static", name).read_bytes()
 
 

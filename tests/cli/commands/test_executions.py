@@ -8,13 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
-from support.hand import Hand, hand_on
+from support.hand import Hand
 
 from tenax.model.attempt.outcome import Outcome
 
@@ -37,22 +36,6 @@ name: one
 workflow:
   - {step: only, type: process, command: "true", retry: {max_attempts: 3, initial_delay: 1, jitter: 0}}
 """
-
-Play = Callable[[Callable[[Hand], Awaitable[Any]]], Any]
-
-
-@pytest.fixture
-def play(database_url: str, tmp_path: Path) -> Play:
-    """Gives an engine whose clock stands still, which does everything that happens between two commands."""
-
-    def run(scene: Callable[[Hand], Awaitable[Any]]) -> Any:
-        async def played() -> Any:
-            async with hand_on(database_url, tmp_path) as hand:
-                return await scene(hand)
-
-        return asyncio.run(played())
-
-    return run
 
 
 @pytest.fixture
@@ -384,7 +367,7 @@ def test_explain_names_the_rule_the_class_the_attempts_and_the_delay(tenax, play
 def test_explain_of_a_worker_a_queue_and_of_nothing(tenax, play):
     tenax("submit", "one.yaml")
     assert tenax("explain", "--queue", "default").out.splitlines()[0] == (
-        "Queue default does not move: 1 items are ready, and no worker is live."
+        "Queue default does not move: 1 item is ready, and no worker is live."
     )
 
     async def arrive(hand: Hand) -> None:

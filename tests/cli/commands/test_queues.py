@@ -165,6 +165,9 @@ def test_a_workflow_is_paused_and_resumed(tenax):
     assert re.search(
         r"work is paused by \S+: wrong prices; let it go on: tenax workflows resume work", listed.out
     )
+    assert tenax("submit", "work").out.splitlines()[2:] == [
+        "  it begins paused, because its workflow is paused; let that go on: tenax workflows resume work"
+    ]
     number = tenax("submit", "work", "--json").json["id"]
     assert tenax("show", str(number), "--json").json["status"] == "paused"
     assert "wrong prices" in tenax("explain", str(number)).out
@@ -175,3 +178,15 @@ def test_a_workflow_is_paused_and_resumed(tenax):
     assert "did you mean `work`?" in missing.err
     assert tenax("workflows", "--name", "work", "--json").json[0]["paused_by"] is None
     assert "unknown command `workflows puase`; did you mean `pause`?" in tenax("workflows", "puase").err
+
+
+def test_a_paused_workflow_that_was_never_stored_is_listed(tenax):
+    """Otherwise nothing but its executions would tell that new ones begin paused."""
+    tenax("submit", "work.yaml")
+    assert tenax("workflows").out == "no workflows\n"
+    tenax("workflows", "pause", "work")
+    listed = tenax("workflows").out
+    assert re.search(r"^work .* not stored$", listed, re.MULTILINE)
+    assert "work is paused by" in listed
+    tenax("workflows", "resume", "work")
+    assert tenax("workflows").out == "no workflows\n"

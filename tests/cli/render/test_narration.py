@@ -142,8 +142,12 @@ def test_an_event_in_words(kind):
 
 
 WAITS = [
-    ({"for": "sleep", "until": "T"}, None, "sleeping until T"),
-    ({"for": "signal", "signal": "paid", "deadline_at": "T"}, None, "waiting for signal paid, until T"),
+    ({"for": "sleep", "until": "2026-01-31T02:10:00.5Z"}, None, "sleeping until 2026-01-31 02:10:00"),
+    (
+        {"for": "signal", "signal": "paid", "deadline_at": "2026-01-31T02:10:00Z"},
+        None,
+        "waiting for signal paid, until 2026-01-31 02:10:00",
+    ),
     ({"for": "approval"}, None, "waiting for an approval"),
     ({"for": "child"}, 12, "child execution 12"),
 ]

@@ -10,6 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 from generators.reference import compensation_edges, state_edges
+from tenax.model.definition.types import RUNTIMES
 
 INK, LINE, PAPER, ACCENT, WARN = "#1f2933", "#5f7a8a", "#eef4f6", "#0b7a75", "#b3462d"
 _FONT = "font-family='ui-monospace, Menlo, Consolas, monospace'"
@@ -103,7 +104,7 @@ def states(title: str, edges: Sequence[tuple[str, str]]) -> str:
 def architecture() -> str:
     parts = [
         *box(Box(40, 20, 220, 56, ("your code, YAML", "tenax, Client, SyncClient"))),
-        *box(Box(560, 20, 220, 56, ("workers (any number)", "python, http, process"))),
+        *box(Box(470, 20, 310, 56, ("workers (any number)", ", ".join(RUNTIMES)))),
         *box(Box(40, 140, 740, 190, ("",), ACCENT)),
         text(60, 166, "server (stateless, any number)", weight="bold"),
         *box(Box(60, 180, 220, 60, ("HTTP API", "tokens, callbacks, limits"))),

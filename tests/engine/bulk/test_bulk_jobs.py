@@ -9,7 +9,7 @@ import pytest
 from support.hand import Hand
 
 from tenax.engine.bulk import runner as runner_module
-from tenax.errors import Conflict, NotFound, TenaxError, UsageError
+from tenax.errors import Busy, Conflict, NotFound, TenaxError, UsageError
 from tenax.model.filters.parse import parse_filter
 from tenax.model.filters.views import BulkJob
 
@@ -326,6 +326,30 @@ async def test_a_fault_of_one_execution_does_not_stop_the_others(hand, monkeypat
     assert await counts(hand, job_id) == ("completed", 0, 2, 0, 1)
     [problem] = (await hand.engine.bulk.get(job_id)).problems
     assert (problem.id, problem.note) == (ids[1], "ZeroDivisionError: a fault")
+
+
+async def test_an_execution_that_is_locked_for_too_long_holds_up_no_other_one(hand, monkeypatch):
+    ids = await retrying(hand, 3)
+    [locked] = await retrying(hand, 1, ONCE.replace("max_attempts: 1", "max_attempts: 2"))
+    apply = runner_module.apply_action
+    busy = {ids[0], locked}
+
+    async def waiting(job, context, execution_id, mark):
+        if execution_id in busy:
+            raise Busy("PostgreSQL could not do it in time")
+        return await apply(job, context, execution_id, mark)
+
+    monkeypatch.setattr(runner_module, "apply_action", waiting)
+    stuck = await started(hand, "cancel", "workflow=once")
+    job_id = await started(hand, "cancel", "workflow=flaky")
+    assert await work(hand) == 2
+    assert (await counts(hand, stuck))[:2] == ("running", 1)
+    assert (await counts(hand, job_id))[:3] == ("running", 1, 2)
+    assert await work(hand) == 0, "the runner waits before it tries them again"
+    busy.clear()
+    await finish(hand)
+    assert [(await counts(hand, one))[0] for one in (stuck, job_id)] == ["completed"] * 2
+    assert await hand.status(ids[0]) == "cancelled"
 
 
 async def test_a_job_whose_filter_cannot_be_read_stops(hand):

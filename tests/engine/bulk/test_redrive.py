@@ -10,8 +10,9 @@ from support.hand import Hand, one_postgres
 from support.laws import verify
 from support.letters import failed, letters, quarantined, tolerated
 
+from tenax.engine.bulk import redrive as redrive_module
 from tenax.engine.bulk import runner as runner_module
-from tenax.errors import UsageError
+from tenax.errors import Busy, UsageError
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.parse import parse_letter_filter
 
@@ -143,6 +144,26 @@ async def test_a_letter_that_only_its_execution_refuses_does_not_keep_the_others
     await finish(hand)
     assert await counts(hand, job_id) == ("completed", 0, 1, 1, 0)
     assert (await hand.events_of(id_, "operator_action"))[-1]["item"] == kept
+
+
+async def test_a_letter_whose_execution_is_locked_for_too_long_is_tried_again(hand, monkeypatch):
+    locked = await failed(hand, ONCE)
+    await failed(hand, ONCE)
+    start_again = redrive_module.start_again
+
+    async def waiting(context, group, **more):
+        if group[0].letter.execution_id == locked:
+            raise Busy("PostgreSQL could not do it in time")
+        return await start_again(context, group, **more)
+
+    monkeypatch.setattr(redrive_module, "start_again", waiting)
+    job_id = await started(hand, "workflow=once")
+    assert await work(hand) == 1
+    assert await work(hand) == 0
+    assert await counts(hand, job_id) == ("running", 1, 1, 0, 0)
+    monkeypatch.undo()
+    await finish(hand)
+    assert await counts(hand, job_id) == ("completed", 0, 2, 0, 0)
 
 
 async def test_a_quarantined_item_is_released(hand):

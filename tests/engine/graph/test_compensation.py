@@ -229,8 +229,7 @@ async def test_one_that_cannot_be_rendered_fails_and_the_rest_still_run(hand):
     assert source != CHAIN
     id_ = await failed_at_d(hand, source)
     assert await hand.lease() == []
-    while hand.engine.dispatcher._background.tasks:
-        await next(iter(hand.engine.dispatcher._background.tasks))
+    await hand.finish_background_work()
     assert await undo_all(hand) == ["b", "a"]
     [failed] = await hand.data_of(id_, "compensation_failed")
     assert failed["failure"]["reason"] == "template_error"

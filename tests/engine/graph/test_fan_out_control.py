@@ -162,8 +162,7 @@ async def test_an_item_whose_inputs_cannot_be_rendered_fails_alone(hand):
     id_, one = await hand.start(fan([{"n": 1}, {}], parallelism=2, tolerate=1, args={"x": "{{ item.n }}"}))
     assert one.item == 0
     await hand.succeed(one, "fine")
-    while hand.engine.dispatcher._background.tasks:
-        await next(iter(hand.engine.dispatcher._background.tasks))
+    await hand.finish_background_work()
     execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"each": ["fine", None]})
     [failed] = execution["steps"]["each"]["failures"]

@@ -139,8 +139,7 @@ workflow:
     id_ = await hand.submit(source)
     await hand.succeed(await hand.lease_one(), {"yes": 1})
     assert await hand.lease() == []
-    while hand.engine.dispatcher._background.tasks:
-        await next(iter(hand.engine.dispatcher._background.tasks))
+    await hand.finish_background_work()
     execution = await hand.get(id_)
     assert execution["failure"]["reason"] == "template_error"
     assert "nope" in execution["failure"]["message"]

@@ -8,6 +8,7 @@ from itertools import count
 
 import asyncpg
 import pytest
+from support.hand import ONE_STEP
 from support.slow_models.rolled_up import assert_equal_to_events, assert_view_equals_events
 from support.strategies.random_runs import CHILD, PARENT, Night, begin_to_undo, without_undo
 
@@ -44,6 +45,20 @@ async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed
     assert found["given_up"].total() > 3
     assert ("manual_retry" in found["reasons"]) == bool(operators)
     await assert_view_equals_events(night.hand)
+
+
+async def test_a_retry_that_an_operator_hastens_has_waited_only_until_then(hand):
+    execution_id, attempt = await hand.start(ONE_STEP.replace("initial_delay: 1,", "initial_delay: 60,"))
+    await hand.fail(attempt)
+    await hand.pass_time(2)
+    await hand.retry(execution_id)
+    await hand.fail(await hand.lease_one())
+    await hand.act(execution_id, "reschedule", policy={"initial_delay": "5s", "backoff": "fixed"})
+    await hand.wait(5)
+    await hand.succeed(await hand.lease_one())
+    await RollUp(hand.engine.context).catch_up()
+    found = await assert_equal_to_events(hand)
+    assert sorted(round(seconds, 3) for seconds in found["waited"].values()) == [0, 2, 5]
 
 
 async def test_a_transaction_that_commits_late_is_counted_once(hand):

@@ -147,7 +147,7 @@ def test_actions_that_race_with_reports_leave_one_decision_on_each_outcome(
 
         @seed(request.node.name)  # the same examples every time; the interleaving still differs
         @settings(
-            max_examples=examples(30),
+            max_examples=examples(20),
             deadline=None,
             database=None,
             suppress_health_check=[HealthCheck.too_slow],

@@ -187,6 +187,36 @@ async def test_an_execution_that_cannot_go_on_refuses_every_action_on_its_items(
     assert await hand.types(id_) == before
 
 
+async def skipped(hand: Hand) -> int:
+    """Step b was skipped, and step c runs."""
+    steps = "{step: a, type: python, task: 't:t'}, {step: b, type: python, task: 't:t', needs: [a], when: 'false'}"
+    id_ = await hand.submit(
+        f"name: skip\nworkflow: [{steps}, {{step: c, type: python, task: 't:t', needs: [b]}}]\n"
+    )
+    await hand.succeed(await hand.lease_one())
+    return id_
+
+
+@pytest.mark.parametrize(
+    ("state", "status"), [(queued, "pending"), (failed, "unreachable"), (skipped, "skipped")]
+)
+@pytest.mark.parametrize("action", ITEM_ACTIONS)
+async def test_a_step_that_has_no_item_refuses_every_action(hand, state, status, action):
+    """It has not begun, or never will. `explain` says what stands in its way."""
+    id_ = await state(hand)
+    before = await hand.types(id_)
+    with pytest.raises(Conflict) as refused:
+        await hand.act(id_, action, reason="why not", step="b", **MORE.get(action, {}))
+    if state is failed and action in ("fail", "reschedule"):
+        assert "legal now: retry, reset, resolve or complete" in str(refused.value)
+    else:
+        assert f"step b of execution {id_} is {status}: {action} is not legal in this state" in str(
+            refused.value
+        )
+        assert f"`tenax explain {id_} --step b`" in (refused.value.remedy or "")
+    assert await hand.types(id_) == before
+
+
 @pytest.mark.parametrize(
     ("state", "action", "becomes"),
     [

@@ -13,7 +13,6 @@ from tenax.engine.operate import dead_letters as operate
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.filters.letters import LetterFilter
 
-DAY = 86_400
 OTHER = """
 name: other
 workflow: [{step: load, type: python, task: "t:t", retry: false}]
@@ -176,10 +175,11 @@ async def test_a_letter_that_is_under_way_cannot_be_discarded(hand):
         await discard(hand, await number(hand))
 
 
+@pytest.mark.settings(max_hold=600.0)
 async def test_a_discarded_quarantined_item_that_is_held_too_long_stays_discarded(hand):
     id_ = await quarantined(hand)
     await discard(hand, await number(hand))
-    await hand.wait(DAY)
+    await hand.wait(600)
     assert await hand.status(id_) == "failed"
     found = await letter(hand)
     assert (found["status"], found["rule"], found["note"], found["failed_times"]) == (
@@ -212,6 +212,25 @@ async def test_letters_are_discarded_by_filter(hand, monkeypatch):
     assert (done.changed, len(done.ids)) == (5, 5)
     assert sorted(await statuses(hand)) == ["discarded"] * 5 + ["open"]
     assert (await verify(hand))["violations"] == []
+
+
+async def test_letters_that_another_operator_was_quicker_with_do_not_end_it(hand, monkeypatch):
+    monkeypatch.setattr(operate, "AT_ONCE", 2)
+    for _ in range(5):
+        await failed(hand)
+    discard_letters = operate.letters.discard_letters
+    calls = 0
+
+    async def late_at_first(tx, ids, note, actor, now):
+        nonlocal calls
+        calls += 1
+        done = await discard_letters(tx, ids, note, actor, now)
+        return [] if calls == 1 else done
+
+    monkeypatch.setattr(operate.letters, "discard_letters", late_at_first)
+    done = await hand.engine.letters.discard_matching(LetterFilter(workflow="one"), actor="me", note="known")
+    assert done.changed == 3
+    assert await statuses(hand) == ["discarded"] * 5
 
 
 async def test_an_empty_filter_is_refused(hand):

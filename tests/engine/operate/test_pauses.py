@@ -107,9 +107,10 @@ async def test_nothing_of_a_paused_workflow_starts(hand):
         ["workflows", "resume", "nightly"],
         ["resume", str(new)],
     ]
-    [info] = [await hand.engine.workflows()]
-    assert list(info) == [], "it was only run, not stored"
+    [info] = await hand.engine.workflows()
+    assert (info.name, info.paused_by, info.created_at) == ("nightly", "ann", None), "it was never stored"
     assert await hand.engine.resume_workflow("nightly", actor="bob", reason="mended")
+    assert list(await hand.engine.workflows()) == []
     assert not await hand.engine.resume_workflow("nightly", actor="bob")
     later = await hand.submit(NAMED)
     await settle(hand)

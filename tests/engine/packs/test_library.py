@@ -228,6 +228,10 @@ async def test_the_request_of_attune_starts_actions_and_links_retries(hand: Hand
     with pytest.raises(Conflict, match="not calls"):
         await execute("calls", retry_of=first.id)
     assert (await execute("calls")).id > second.id
+    with pytest.raises(NotFound, match="the pack mypack has no action 'flaky_api_cal'; did you mean"):
+        await execute("mypack.flaky_api_cal")
+    with pytest.raises(NotFound, match=r"no workflow named 'none\.x'"):
+        await execute("none.x")
 
 
 async def test_a_content_goes_when_nothing_open_needs_it(hand: Hand) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.hand import Hand
 
+from tenax.engine.recover import overspending
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import HeldUsage
 
@@ -151,6 +152,20 @@ async def test_a_running_attempt_that_has_spent_the_budget_is_ended(hand: Hand) 
     assert await hand.status(execution) == "failed"
     assert (await hand.report(first, spent(cost=2.0))).status == "late"
     await lawful(hand)
+
+
+async def test_every_running_attempt_is_looked_at(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read in pages, and those of the first page may stay for long."""
+    monkeypatch.setattr(overspending, "TOLD_ITEMS", 1)
+    parallel = ITEM.replace('command: "true"', 'command: "true"\n    for_each: [0, 1, 2]\n    parallelism: 3')
+    execution = await hand.submit(parallel)
+    await hand.settle_down()
+    leased = sorted(await hand.lease(slots=3), key=lambda one: one.item_id)
+    for one, cost in zip(leased, (0.1, 0.1, 1.2), strict=True):
+        await hand.beat(one, usage=(HeldUsage(one.item_id, one.token, cost),))
+    await hand.settle_down()
+    [error] = await hand.data_of(execution, "action_error")
+    assert error["usage"]["cost_usd"] == 1.2
 
 
 async def test_usage_under_another_token_is_not_believed(hand: Hand) -> None:

@@ -369,8 +369,7 @@ async def test_a_request_that_has_just_ended_is_not_reserved(hand):
 async def test_what_cannot_be_rendered_fails_and_the_request_goes_on_waiting(hand):
     parked = await park(hand)
     id_ = await hand.submit(WAITS_FOR_INPUT.replace("input.x ", "input.x.deep "), input={"x": "flat"})
-    while hand.engine.dispatcher._background.tasks:
-        await next(iter(hand.engine.dispatcher._background.tasks))
+    await hand.finish_background_work()
     assert await hand.status(id_) == "failed"
     assert not parked.done()
     await look(hand)

@@ -13,6 +13,7 @@ from support.strategies.scheduling import know_the_fleet, lease_all, one_step, s
 from support.worker_lives import PATIENT, arrive, fail_often, live, take
 
 from tenax.errors import NotFound, UsageError
+from tenax.model.attempt.outcome import Outcome, Usage
 from tenax.model.diagnosis import Diagnosis
 
 DONE_IN_ORDER = """
@@ -113,7 +114,9 @@ async def test_it_is_at_a_concurrency_limit(hand):
     await hand.register("w1")
     ids = await submit_many(hand, 2, one_step(concurrency=1))
     await lease_all(hand)
-    assert "1 of 1 of `only` run (concurrency)" in await sentence(hand, ids[1])
+    found = await hand.engine.diagnose(ids[1])
+    assert "1 of 1 of `only` run (concurrency)" in found.sentence
+    assert commands(found) == [f"show {ids[0]}"]
 
 
 async def test_its_queue_is_at_its_limit(hand):
@@ -186,6 +189,18 @@ async def test_the_rest_of_a_fan_out_waits_for_slots(hand):
     step = next(iter((await hand.get(id_))["steps"]))
     assert "waits for one of the slots of its step" in await sentence(hand, id_, step=step, item=4)
     assert "runs: attempt 1 on worker w1" in await sentence(hand, id_, step=step, item=0)
+    # Nothing was decided on it yet, and that is no error.
+    assert await hand.engine.explain(id_, step=step, item=4) == []
+
+
+async def test_an_item_of_a_paused_queue(hand):
+    id_ = await hand.submit(fan(["a", "b"]))
+    step = next(iter((await hand.get(id_))["steps"]))
+    await hand.engine.pause_queue("default", actor="ann", reason="night")
+    await know_the_fleet(hand)
+    found = await hand.engine.diagnose(id_, step=step, item=0)
+    assert "does not run now: the queue default is paused by ann: night." in found.sentence
+    assert commands(found)[0] == "queues resume default"
 
 
 async def test_it_simply_runs(hand):
@@ -247,9 +262,55 @@ async def test_a_step_that_failed_without_an_attempt(hand):
     id_ = await hand.submit("name: w\nworkflow: [{step: s, type: python, task: 't:t', when: '1 / 0'}]\n")
     found = await hand.engine.diagnose(id_)
     assert found.sentence.startswith(
-        f"Execution {id_} failed because step s failed: without an attempt: invalid (template_error): `when` of step s"
+        f"Execution {id_} failed because step s failed before its first attempt: invalid (template_error): `when` of step s"
     )
     assert "correct the expression" in found.remedies[0].words
+
+
+async def test_what_an_operator_failed_is_not_said_to_have_had_no_attempt(hand):
+    """Neither an earlier decision nor the lack of one is its cause."""
+    id_, first = await hand.start()
+    await hand.fail(first)
+    await hand.act(id_, "fail", reason="never mind")
+    found = await hand.engine.diagnose(id_)
+    assert found.sentence == (
+        f"Execution {id_} failed because step only failed: logical (failed_by_operator): ann failed it: never mind."
+    )
+    # It had failed by itself before, and was tried again.
+    id_, first = await hand.start()
+    await hand.fail(first, status_code=404)
+    await hand.act(id_, "retry")
+    await hand.act(id_, "fail", reason="never mind")
+    assert (await sentence(hand, id_)).endswith("logical (failed_by_operator): ann failed it: never mind.")
+
+
+async def test_a_spent_budget_is_not_mended_by_a_retry(hand):
+    id_ = await hand.submit(f"budget: {{cost_usd: 1}}\n{DONE_IN_ORDER.lstrip()}")
+    await hand.settle_down()
+    await hand.report(await hand.lease_one(), Outcome("succeeded", 1, usage=Usage(cost_usd=2.0)))
+    await hand.settle_down()
+    found = await hand.engine.diagnose(id_)
+    assert "budget" in found.sentence
+    assert commands(found) == []
+    assert "raise `budget` in the workflow file" in found.remedies[0].words
+
+
+async def test_an_item_that_the_budget_holds_back(hand):
+    """It is held before its first attempt, so that the decision is on none."""
+    policy = {**RETRY, "attempt_cost": 0.6}
+    id_ = await hand.submit(fan([1, 2], parallelism=2, retry=policy, top={"budget": {"cost_usd": 1}}))
+    await hand.lease()
+    await hand.settle_down()
+    found = await hand.engine.diagnose(id_)
+    assert "is held until the budget can pay another attempt" in found.sentence
+    assert commands(found) == [f"show {id_}"], "a retry by hand asks the budget again"
+    held = (await hand.get(id_))["steps"]["each"]["held"]["item"]
+    item = await hand.engine.diagnose(id_, step="each", item=held)
+    assert commands(item) == [f"show {id_}"]
+    [told] = await hand.engine.explain(id_, step="each", item=held)
+    assert told.attempt is None
+    assert told.text.startswith(f"Step each[{held}], before attempt 1: hold. It waits: an attempt is due")
+    assert "Attempts: 0 of 3 attempts used." in told.text
 
 
 async def test_a_step_that_cannot_run(hand):
@@ -272,6 +333,21 @@ async def test_cancelled_completed_and_undone(hand):
     assert await sentence(hand, id_, step="only") == "Step only completed at attempt 1."
     id_ = await failed_at_d(hand, CHAIN)
     assert "and is being undone: the compensation of step" in await sentence(hand, id_)
+
+
+async def test_a_compensation_that_waits_for_a_retry(hand):
+    id_ = await failed_at_d(hand)
+    await hand.fail(await hand.lease_one(), message="no such charge")
+    found = await hand.engine.diagnose(id_)
+    assert found.sentence.endswith(
+        "is being undone: the compensation of step c is retrying: attempt 1 has failed "
+        "(transient (unclassified): no such charge), and the next one is due in 5s."
+    )
+    assert found.next == "It goes on in 5s."
+    assert commands(found) == [f"retry {id_}", f"cancel {id_}"]
+    assert (await sentence(hand, id_, step="c")).startswith(
+        "Step c completed at attempt 1. Its compensation is retrying: attempt 1 has failed"
+    )
 
 
 async def test_what_does_not_exist_is_said(hand):
@@ -308,11 +384,11 @@ async def test_a_worker_that_is_able_to_run_none_of_it(hand):
 async def test_a_worker_that_is_paused_full_unhealthy_or_silent(hand):
     await hand.register("w1", slots=1)
     await hand.engine.pause_worker("w1", actor="ann", reason="night")
-    assert await of_worker(hand) == "Worker w1 gets no work: it is paused for 0s by ann: night."
+    assert await of_worker(hand) == "Worker w1 gets no work: it has been paused for 0s by ann: night."
     await hand.engine.resume_worker("w1", actor="ann")
     id_, _ = await hand.start()
     assert await of_worker(hand) == (
-        f"Worker w1 gets no work: all of its 1 slots are in use (the longest: step only of execution {id_})."
+        f"Worker w1 gets no work: all of its slots (1) are in use (the longest: step only of execution {id_})."
     )
     await hand.clock.advance(400)
     assert "its last heartbeat came 6m 40s ago, and after 30s it counts as lost" in await of_worker(hand)
@@ -333,7 +409,7 @@ async def test_an_unhealthy_worker(hand):
 async def test_a_worker_that_works(hand):
     await hand.register("w1", slots=5)
     await hand.start()
-    assert await of_worker(hand) == "Worker w1 gets work: 1 of its 5 slots are in use."
+    assert await of_worker(hand) == "Worker w1 gets work: it uses 1 of its 5 slots."
     with pytest.raises(NotFound, match="there are: w1"):
         await hand.engine.diagnose_worker("w2")
 
@@ -350,6 +426,17 @@ async def test_a_queue_without_workers(hand):
     assert await of_queue(hand) == "Queue default does not move: 2 items are ready, and no worker is live."
 
 
+async def test_a_queue_that_the_live_workers_do_not_serve(hand):
+    """The queue has no worker of its own, but it is not true that no worker is live."""
+    await hand.register("w1")
+    await hand.submit(ONE_STEP.replace("type: python", "type: python\n    queue: slow"))
+    found = await hand.engine.diagnose_queue("slow")
+    assert found.sentence == (
+        "Queue slow does not move: 1 item is ready, and no live worker with the runtime python serves the queue slow."
+    )
+    assert commands(found) == ["worker --queue slow"]
+
+
 async def test_a_queue_whose_worker_is_paused(hand):
     await hand.register("w1")
     await hand.engine.pause_worker("w1", actor="me")
@@ -364,7 +451,7 @@ async def test_a_queue_at_its_limits(hand):
     await limit(hand, concurrency=1)
     await submit_many(hand, 3)
     await lease_all(hand)
-    assert await of_queue(hand) == "Queue default does not move: 1 of 1 items run, its limit."
+    assert await of_queue(hand) == "Queue default does not move: 1 item runs, and its limit is 1."
     await limit(hand, rate=0.5, burst=1)
     await lease_all(hand)
     assert "its rate, 30/m, is used up for now" in await of_queue(hand)
@@ -374,12 +461,12 @@ async def test_a_queue_whose_workers_are_full_or_that_only_has_retries(hand):
     await hand.register("w1", slots=1)
     ids = await submit_many(hand, 2, ONE_STEP)
     first = await hand.lease_one("w1", slots=1)
-    assert await of_queue(hand) == "Queue default does not move: all 1 slots of its workers are in use."
+    assert await of_queue(hand) == "Queue default does not move: all slots (1) of its workers are in use."
     await hand.fail(first)
     second = await hand.lease_one("w1", slots=1)
     await hand.succeed(second)
     assert await of_queue(hand) == (
-        "Queue default does not move: nothing is ready; 1 items wait for a retry, the first one is due in 1s."
+        "Queue default does not move: nothing is ready; 1 item waits for a retry, the first one is due in 1s."
     )
     assert len(ids) == 2
 
@@ -387,6 +474,6 @@ async def test_a_queue_whose_workers_are_full_or_that_only_has_retries(hand):
 async def test_a_queue_that_moves_and_one_that_is_not_there(hand):
     await hand.register("w1", slots=5)
     await hand.start()
-    assert await of_queue(hand) == "Queue default moves: 1 items run, and 0 are ready."
+    assert await of_queue(hand) == "Queue default moves: 1 item runs, and 0 are ready."
     with pytest.raises(NotFound, match="did you mean `default`"):
         await hand.engine.diagnose_queue("defualt")

@@ -133,7 +133,7 @@ def explained(decision, outcome):
 
 def test_a_quarantine_in_plain_english():
     assert explained(lost(), LOST).splitlines() == [
-        "Step s, attempt 3: hold. It waits: a retry is due, but held back.",
+        "Step s, attempt 3: hold. It waits: an attempt is due, but held back.",
         "What happened: worker_lost (worker_heartbeat_stale): w",
         "Decided by: poison - it has cost `poison_after` different workers their lease (or all there are, as often): hold, in quarantine.",
         f"Why: {WHY}: it is quarantined; attempt 3 (no limit).",

@@ -143,3 +143,13 @@ def test_a_viewer_and_a_worker_may_not_start_anything(start):
     for role in ("viewer", "worker"):
         with server.http(server.token(role)) as http:
             assert http.post("/api/v1/executions", json={"action_ref": "core.echo"}).status_code == 403
+
+
+def test_a_name_that_is_neither_an_action_nor_a_workflow(server):
+    with server.http() as http:
+        answer = http.post("/api/v1/executions", json={"action_ref": "core.ehco"})
+    assert answer.status_code == 404
+    assert (
+        answer.json()["title"] == "there is no workflow named 'core.ehco', and no action of an installed pack"
+    )
+    assert "`tenax action list`" in answer.json()["remedy"]

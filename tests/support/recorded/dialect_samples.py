@@ -1,6 +1,6 @@
 """Translates the sample files of `tests/dialects`, and finds the schedules of their policies.
 
-`PYTHONPATH=tests python tests/support/dialect_samples.py` prints the schedules, and writes the reports anew: to be read before they
+`PYTHONPATH=tests python tests/support/recorded/dialect_samples.py` prints the schedules, and writes the reports anew: to be read before they
 are committed.
 """
 

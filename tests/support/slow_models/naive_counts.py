@@ -106,7 +106,10 @@ def _count_item(  # noqa: C901 -- one straight walk, to compare with
             and data.get("available_at")
             and failure is not None
         ):
-            pending, due = True, datetime.fromisoformat(data["available_at"]).timestamp()
+            moved_to = datetime.fromisoformat(data["available_at"]).timestamp()
+            if pending:
+                delay = max(0.0, delay + moved_to - due)
+            pending, due = True, moved_to
         elif type_ == "retry_rescheduled" and data.get("was") == "failed" and e["attempt"]:
             failure, failed_attempt, delay, pending = ("unknown", "manual_retry"), e["attempt"], 0.0, True
             due = datetime.fromisoformat(data["available_at"]).timestamp()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenax.model.definition.types import RUNTIMES, STEP_TYPES
 from tenax.model.definition.workflow import Concurrency
 
 EVERYTHING = """
@@ -112,7 +113,7 @@ STEPS = {
     "type: agent, prompt: x, command: []": "command: must not be empty",
     "type: agent, prompt: x, retry: {vary: [{tier: tribune}]}": "`tier` cannot vary",
     "type: pod, command: x": f"workflow[0].type: the step type `pod` {NOT_YET}",
-    "task: t": "workflow[0]: `type` is missing: write one of python, http, process, agent, action, sleep, wait, workflow",
+    "task: t": f"workflow[0]: `type` is missing: write one of {', '.join(STEP_TYPES)}",
     "type: yes": 'type: expected text, found a boolean (yes): quote it: "yes"',
     "type: http": "workflow[0]: `url` is missing",
     "type: process": "workflow[0]: `command` is missing",
@@ -213,8 +214,7 @@ MORE_STEPS = {
     PYTHON + "on_failure: {step: b}": "on_failure.step: unknown step `b`",
     PYTHON + "on_failure: {step: '{{ x }}'}": f"on_failure.step: {NO_TEMPLATE}",
     PYTHON + "compensate: undo": "compensate: expected a mapping, found text (undo)",
-    PYTHON
-    + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process, agent, action",
+    PYTHON + "compensate: {task: t}": f"compensate: `type` is missing: write one of {', '.join(RUNTIMES)}",
     PYTHON + "compensate: {type: sleep, for: 1}": "compensate.type: a compensation is an action for a worker",
     PYTHON
     + "compensate: {type: pyton}": "compensate.type: unknown step type `pyton`; did you mean `python`?",

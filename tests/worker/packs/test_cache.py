@@ -108,6 +108,57 @@ def test_a_damaged_pack_is_fetched_again_and_then_refused(tmp_path: Path) -> Non
     go(work)
 
 
+def overwrite(path: Path) -> None:
+    path.chmod(0o644)
+    path.write_text("junk")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, overwrite, lambda path: path.chmod(0o777)])
+@pytest.mark.parametrize("life", ["the same worker", "the next worker"])
+def test_a_pack_that_was_changed_in_the_cache_is_fetched_again(
+    tmp_path: Path, damage: Callable[[Path], None], life: str
+) -> None:
+    archive = packed(SCRIPT)
+    source, content = Source(archive), hash_of(archive)
+
+    async def work() -> None:
+        cache = PackCache(source.fetch, tmp_path)
+        async with cache.using(content) as folder:
+            compiled = folder / "__pycache__"
+            compiled.mkdir()
+            (compiled / "x.pyc").write_text("")
+            (folder / "log.txt").write_text("an action should not, but may")
+        asked = len(source.asked)
+        async with cache.using(content):
+            assert len(source.asked) == asked  # what was added is no damage
+        damage(folder / "run.sh")
+        if life == "the next worker":
+            cache = PackCache(source.fetch, tmp_path)
+        async with cache.using(content):
+            assert (folder / "run.sh").read_text() == SCRIPT["run.sh"]
+            assert not os.access(folder / "run.sh", os.X_OK)
+        assert len(source.asked) == 2 * asked
+
+    go(work)
+
+
+def test_a_damaged_pack_that_others_use_fails_the_attempt(tmp_path: Path) -> None:
+    archive = packed(SCRIPT)
+    source, content = Source(archive), hash_of(archive)
+
+    async def work() -> None:
+        cache = PackCache(source.fetch, tmp_path)
+        async with cache.using(content) as folder:
+            overwrite(folder / "run.sh")
+            with pytest.raises(DamagedPack, match="were changed, and other attempts use them"):
+                async with cache.using(content):
+                    pass
+        async with cache.using(content):
+            assert (folder / "run.sh").read_text() == SCRIPT["run.sh"]
+
+    go(work)
+
+
 @pytest.mark.parametrize("data", [b"", b"noise" * 1_000, packed({"a": "x"})[:600]])
 def test_what_is_no_archive_is_damaged(tmp_path: Path, data: bytes) -> None:
     source = Source()

@@ -88,7 +88,7 @@ class Backend(Protocol):
     ) -> Sequence[dict[str, Any]]: ...
 
     async def diagnose(self, execution_id: int, *, step: str | None, item: int | None) -> dict[str, Any]:
-        """Says why an execution, a step or an item stands as it stands."""
+        """Explains why an execution, a step or an item is in its state."""
         ...
 
     async def diagnose_worker(self, name: str) -> dict[str, Any]: ...
@@ -258,6 +258,15 @@ async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFl
         return None
     here = where.command("run", "--resume", execution_id)
     return f"no worker is alive: start `{where.command('up')}`, or run it here: {here}"
+
+
+async def start_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
+    """Returns a warning if a new execution does not start: its workflow is paused, or no worker is alive. Else None."""
+    execution = await backend.get(execution_id)
+    if execution["status"] != "paused":
+        return await no_worker_warning(backend, execution_id, where)
+    resume = where.command("workflows", "resume", execution["workflow"])
+    return f"it begins paused, because its workflow is paused; let that go on: {resume}"
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _DYNAMIC_NAMES = frozenset({"globals", "exec", "eval", "setattr", "delattr", "REGISTRY"})
-"""Names whose use may define, rename or register something that the source does not show."""
+"""Names that a module may use to define, rename or register something that its source does not show."""
 _DYNAMIC_ATTRIBUTES = frozenset({"modules", "__dict__"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TASK = "task"

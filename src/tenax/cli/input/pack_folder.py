@@ -1,4 +1,4 @@
-"""Packs a folder into the archive that a server installs. Refuses what would not stay the same elsewhere."""
+"""Packs a folder into the archive that a server installs. Refuses files that would be different on another machine."""
 
 from __future__ import annotations
 

@@ -15,17 +15,15 @@ _PACE = Group("New jobs", sort_key=80)
 @Parameter(name="*", group=_PACE)
 @dataclass(frozen=True, slots=True)
 class PaceFlags:
-    """Says how fast a new job is, and what it does first."""
+    """Says how fast a new job works, and with how many executions it begins."""
 
     preview: Annotated[
         bool, Parameter(help="Show what the job would act on, and do not start it.", negative=())
     ] = False
-    rate: Annotated[str | None, Parameter(help="How many it acts on in a time, such as 10/s or 600/m.")] = (
-        None
-    )
+    rate: Annotated[str | None, Parameter(help="The pace of the job, such as 10/s or 600/m.")] = None
     canary: Annotated[
         int | None,
-        Parameter(help="Act on so many first, and on the others once these have ended without failing."),
+        Parameter(help="Act on this many first. Act on the others once these have ended without failing."),
     ] = None
     max_failed: Annotated[float | None, Parameter(help="The percentage of the canary that may fail. [0]")] = (
         None

@@ -1,4 +1,4 @@
-"""Makes submissions of what people name: a workflow file, or a stored workflow."""
+"""Makes a submission from the name of a workflow file, or of a stored workflow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_stored_name(name: str) -> bool:
 
 @contextlib.contextmanager
 def both_searches_named(submission: Submission) -> Iterator[None]:
-    """Says of a name that means nothing that it is neither a file nor a stored workflow."""
+    """Adds to the error for an unknown name that there is neither a file nor a stored workflow of this name."""
     try:
         yield
     except NotFound as error:

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from tenax.credentials.private_variables import unpack
+from tenax.credentials.private_variables import unpack_variables
 
 SUPERVISOR = "TENAX_SUPERVISOR_PID"
 READY_PIPE = "TENAX_READY_PIPE"
@@ -44,7 +44,7 @@ def under_supervision() -> Callable[[], None]:
     if os.getppid() != int(supervisor):  # the supervisor died before the call above
         os._exit(1)
     if private:
-        unpack(sys.stdin.buffer.read())
+        unpack_variables(sys.stdin.buffer.read())
     if not pipe.isdigit():
         return lambda: None
     os.set_inheritable(int(pipe), False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tenax.cli.errors import USAGE
 from tenax.cli.process.parent import environment_for_child
-from tenax.credentials.private_variables import is_private, pack, without_private
+from tenax.credentials.private_variables import is_private, pack_variables, without_private
 from tenax.errors import Unreachable
 
 FIRST_PAUSE = 0.2  # seconds before the first restart
@@ -114,7 +114,7 @@ class ChildProcess:
                 pass_fds=(pipe,),
             )
         assert self.process.stdin is not None
-        self.process.stdin.write(pack(private))
+        self.process.stdin.write(pack_variables(private))
         self.process.stdin.close()
         self._say(f"{self.plan.name} is process {self.process.pid}: {self.plan.does}")
         if self.stopping:

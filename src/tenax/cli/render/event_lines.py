@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from tenax.cli.flags import TargetFlags
-from tenax.cli.output import one_line
+from tenax.cli.output import one_line, to_the_second
 from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Event
-from tenax.policy.retry.attempt_words import uncounted_progress
+from tenax.policy.retry.attempt_words import limit_words, uncounted_progress
 
 _WHY_NOT = {
     "attempts_exhausted": "attempts used up",
@@ -240,10 +240,10 @@ def instead(on_failure: str | None) -> str:
 
 def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> str:
     """Describes what an attempt waits for while no worker runs it."""
-    by = f", until {waiting['deadline_at']}" if waiting.get("deadline_at") else ""
+    by = f", until {to_the_second(waiting['deadline_at'])}" if waiting.get("deadline_at") else ""
     match waiting["for"]:
         case "sleep":
-            return f"sleeping until {waiting.get('until')}"
+            return f"sleeping until {to_the_second(str(waiting.get('until')))}"
         case "signal":
             return f"waiting for signal {waiting.get('signal')}{by}"
         case "approval":
@@ -302,13 +302,19 @@ def why_held(rule: str | None) -> str:
 
 
 def attempt_of(number: int | None, limit: int | None, counted: int) -> str:
-    """Returns the attempt, such as `2 of 3`.
+    """Returns the attempt, such as `2 of 3`, or `4 of 3 + 1 granted` if operators granted attempts.
 
     If earlier attempts did not count (snoozed, handed back or exempted), returns the number and the count.
     """
     if limit is None:
         return f"{number}"
-    return f"{number} of {limit}" if number == counted else f"{number} (counted: {counted} of {limit})"
+    allowed = limit_words(limit, max(counted - limit, 0))
+    return f"{number} of {allowed}" if number == counted else f"{number} (counted: {counted} of {allowed})"
+
+
+def attempt_of_item(number: int, limit: int | None) -> str:
+    """Returns the attempt of an item of a fan-out, whose counted attempts are not known."""
+    return f"{number}" if limit is None else f"{number} of {limit}"
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
-from tenax.cli.output import new_table, one_line, printable
+from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.cli.render.event_lines import amounts_words, duration, failure_words, in_step, seconds_between
 from tenax.cli.render.evidence import everything, last_lines
 from tenax.cli.render.family import family_lines
@@ -31,6 +31,8 @@ def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_
     if tree := execution.get("tree"):
         below = (Padding(line, (0, 0, 0, 2)) for line in family_lines(tree, execution["now"]))
         parts += [Text(), Text("children:", style="bold"), *below]
+    if acts := execution.get("operator_actions"):
+        parts += [Text(), Text("operators:", style="bold"), *(Text(line) for line in map(_act_line, acts))]
     parts += _evidence(execution, where)
     if failure := execution["failure"]:
         words = f"failure{in_step(failure)}: {failure_words(failure)}"
@@ -41,6 +43,17 @@ def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_
     if execution["status"] == "completed":
         parts += [Text(), Text(f"result: {_result(execution['result'])}")]
     return Group(*parts)
+
+
+def _act_line(act: Mapping[str, Any]) -> str:
+    """Describes an action of an operator: `  2026-01-31 02:17:12  ann: resolve charge: paid by hand`."""
+    item = "" if act["item"] is None else f"[{act['item']}]"
+    on = f" {act['step']}{item}" if act["step"] else ""
+    with_it = f", with execution {act['because_of']}" if act["because_of"] else ""
+    job = f", in bulk job {act['bulk']}" if act["bulk"] else ""
+    why = f": {act['reason']}" if act["reason"] else ""
+    words = f"{act['actor']}: {act['action']}{on}{with_it}{job}{why}"
+    return f"  {to_the_second(act['at'])}  {one_line(words)}"
 
 
 def _has_given_up(step: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from tenax.cli.flags import TargetFlags
 from tenax.cli.output import one_line, printable
 from tenax.cli.render.event_lines import (
     attempt_of,
+    attempt_of_item,
     called_back,
     duration,
     failure_words,
@@ -140,7 +141,7 @@ def _item(item: Body, step: Body, execution: Body, name: str, where: TargetFlags
     standing: str = item["status"]
     status = Text(standing, style=STYLES.get(_AS_STEP.get(standing, standing), ""))
     limit = item.get("max_attempts") or step.get("max_attempts")
-    number = "-" if not item["attempt"] else attempt_of(item["attempt"], limit, item["attempt"])
+    number = "-" if not item["attempt"] else attempt_of_item(item["attempt"], limit)
     then = _next(item, execution, name, where)
     if not then and item["status"] == "failed":
         more = where.command("show", execution["id"], "--step", name, "--item", item["item"])

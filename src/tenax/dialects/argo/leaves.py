@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenax.dialects.argo.retry import seconds_of
 from tenax.dialects.argo.tags import Scope
 from tenax.dialects.kubernetes.pods import POD, read_container
 from tenax.dialects.native.policy import duration
@@ -99,6 +100,9 @@ def _timeout(template: Fields) -> float:
     except ValueError as error:
         template.note("dropped", key, f"{error}: the timeout is 365 days")
         return NO_LIMIT
+    if not seconds:
+        template.note("changed", key, "0 is no limit: the timeout is 365 days")
+        return NO_LIMIT
     template.note("understood", key, f"is the timeout of an attempt: {duration(seconds)}")
     return seconds
 
@@ -127,7 +131,7 @@ def _suspend(scope: Scope, name: str, template: Fields) -> Step:
         written = suspend.text("duration")
         length: Any = scope.value(written, (*suspend.path, "duration"))
         if "{{" not in written:
-            length = duration(parse_duration(written))
+            length = duration(seconds_of(suspend, "duration"))
         native = scope.workflow.add(name, "sleep", template, for_=length)
     else:
         template.note("understood", "suspend", "waits for an approval: tenax approve")
@@ -150,7 +154,7 @@ def _request(scope: Scope, name: str, template: Fields) -> Step:
     if "body" in http:
         keys["body"] = scope.value(http.text("body"), (*http.path, "body"))
     if "timeoutSeconds" in http:
-        keys["timeout"] = duration(http.number("timeoutSeconds"))
+        keys["timeout"] = duration(http.seconds("timeoutSeconds"))
     http.rest(
         {"successCondition": "is not carried over: every 2xx is a success", "bodyFrom": "is not carried over"}
     )

@@ -25,6 +25,7 @@ _TRANSIENT = (
     "connection_unreachable", "http_429", "http_500", "http_502", "http_503", "http_504",
 )  # fmt: skip
 _POLICIES: Mapping[str, str] = {name: name for name in ("Always", "OnFailure", "OnError", "OnTransientError")}
+_MOST_RETRIES = 10**9
 _INFRA = "['worker_lost', 'worker_unavailable', 'queue_timeout']"
 _TOKEN = re.compile(
     r"""(?P<int>(?:asInt|int)\(\s*lastRetry\.exitCode\s*\))|(?P<code>lastRetry\.exitCode)"""
@@ -63,8 +64,10 @@ def _attempts(strategy: Fields, defaults: Mapping[str, object]) -> int | None:
         strategy.note("changed", "limit", f"`{value}` is {known:g} by default, which is written out")
         value = known
     limit = as_number(value)
-    if limit is None or limit != int(limit):
-        strategy.notes.mistake((*strategy.path, "limit"), "expected a whole number of retries")
+    if limit is None or limit != int(limit) or limit > _MOST_RETRIES:
+        strategy.notes.mistake(
+            (*strategy.path, "limit"), f"expected a whole number of retries up to {_MOST_RETRIES:,}"
+        )
         return 1
     total = max(int(limit), 0) + 1
     strategy.note(
@@ -78,9 +81,9 @@ def _with_backoff(policy: Policy, strategy: Fields) -> Policy:
     if "backoff" not in strategy:
         return with_delays(policy, "none", 0.0, 0.0)
     backoff = strategy.sub("backoff")
-    base = _seconds(backoff, "duration")
+    base = seconds_of(backoff, "duration")
     factor = backoff.number("factor", 0.0)
-    cap = _seconds(backoff, "cap") if "cap" in backoff else None
+    cap = seconds_of(backoff, "cap") if "cap" in backoff else None
     if factor > 0:
         retries = LONGEST if policy.max_attempts is None else policy.max_attempts - 1
         longest = longest_delay(base, max(factor, 1.0), int(retries))
@@ -90,7 +93,7 @@ def _with_backoff(policy: Policy, strategy: Fields) -> Policy:
     else:
         policy = with_delays(policy, "fixed", base, base if cap is None else cap)
     if "maxDuration" in backoff:
-        total = _seconds(backoff, "maxDuration")
+        total = seconds_of(backoff, "maxDuration")
         policy = replace(policy, give_up_after=total)
         backoff.note(
             "changed", "maxDuration", "the whole time of the retries: give_up_after, from the first enqueue"
@@ -99,7 +102,8 @@ def _with_backoff(policy: Policy, strategy: Fields) -> Policy:
     return policy
 
 
-def _seconds(fields: Fields, key: str) -> float:
+def seconds_of(fields: Fields, key: str) -> float:
+    """Returns a duration as Argo writes it: `2m`, or a number of seconds."""
     text = fields.text(key, "0")
     try:
         return parse_duration(text)
@@ -109,8 +113,8 @@ def _seconds(fields: Fields, key: str) -> float:
 
 
 def _with_kind(policy: Policy, kind: str) -> Policy:
-    """Sets which failures are retried. In Argo a node has failed if its container ended badly, and it has an error if the cluster
-    lost it."""
+    """Sets which failures are retried. In Argo a node fails if its container exits with an error, and it has an error if the
+    cluster loses it."""
     match kind:
         case "Always":
             return replace(policy, retry_on=EVERY_CLASS)

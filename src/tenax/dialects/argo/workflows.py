@@ -1,4 +1,5 @@
-"""Reads the workflows of Argo: the entry point becomes a workflow, and each template of steps that it calls another one."""
+"""Reads the workflows of Argo: the entry point becomes a workflow, and each template of steps that it calls becomes a workflow
+of its own."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.ignore(
         "labels", "annotations", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"
     )
-    meta.rest({"namespace": "is not carried over: the database is the space of names"})
+    meta.rest({"namespace": "is not carried over: all workflows of a database share their names"})
     top.ignore("apiVersion", "kind", "status")
     body = spec
     if "workflowSpec" in spec:
@@ -132,7 +133,7 @@ class _Argo:
 
     def _deadline(self) -> None:
         if "activeDeadlineSeconds" in self.spec:
-            seconds = self.spec.number("activeDeadlineSeconds")
+            seconds = self.spec.seconds("activeDeadlineSeconds")
             for workflow in list(self.made.values())[:1]:
                 workflow.deadline = duration(seconds)
             self.spec.note(
@@ -175,7 +176,7 @@ class _Argo:
     def _steps(self, scope: Scope, template: Fields) -> None:
         """Translates groups of steps: each group waits for all steps of the one before."""
         before: list[str] = []
-        groups = template.take("steps", [])
+        groups = template.listed("steps")
         for row, group in enumerate(groups):
             listed = group if isinstance(group, list) else [group]
             path = (*template.path, "steps", row)
@@ -199,7 +200,7 @@ class _Argo:
             self._depends(scope, task, made)
 
     def _depends(self, scope: Scope, task: Fields, made: Mapping[str, Step]) -> None:
-        """Reads the tasks that a task waits for, and the states in which it wants them."""
+        """Reads the tasks that a task waits for, and the states in which they must have ended."""
         native = made[task.text("name", "task")]
         needs = [str(one) for one in task.listed("dependencies")]
         words, plain = [], True
@@ -341,12 +342,12 @@ _DONE = "'completed', 'skipped'"
 
 
 def _defaults(template: Fields) -> dict[str, Any]:
-    """Returns the values that the parameters of a template have by themselves."""
+    """Returns the default values of the parameters of a template."""
     inputs = template.data.get("inputs")
     listed = inputs.get("parameters") if isinstance(inputs, dict) else None
     found = {
         str(one.get("name")): one.get("value", one.get("default"))
-        for one in listed or []
+        for one in (listed if isinstance(listed, list) else [])
         if isinstance(one, dict)
     }
     return {name: value for name, value in found.items() if value is not None and "{{" not in str(value)}
@@ -355,11 +356,8 @@ def _defaults(template: Fields) -> dict[str, Any]:
 def _calls(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yields the calls of a template."""
     dag = data.get("dag")
-    rows: list[Any] = [
-        *(data.get("steps") or []),
-        *((dag.get("tasks") or []) if isinstance(dag, dict) else []),
-    ]
-    for row in rows:
+    rows = (data.get("steps"), dag.get("tasks") if isinstance(dag, dict) else None)
+    for row in (row for listed in rows if isinstance(listed, list) for row in listed):
         for one in row if isinstance(row, list) else [row]:
             if isinstance(one, dict):
                 yield one

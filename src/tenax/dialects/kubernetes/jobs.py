@@ -40,7 +40,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     meta.ignore(
         "labels", "annotations", "creationTimestamp", "uid", "resourceVersion", "generation", "managedFields"
     )
-    meta.rest({"namespace": "is not carried over: the database is the space of names"})
+    meta.rest({"namespace": "is not carried over: all workflows of a database share their names"})
     top.ignore("apiVersion", "kind", "status")
     top.rest()
     if "jobTemplate" in spec:
@@ -90,12 +90,12 @@ def _has_limit(job: Fields) -> bool:
 def _deadlines(workflow: NativeWorkflow, native: Step, job: Fields, pod: Fields) -> None:
     """Reads the deadline of the Job, which holds for all its attempts, and that of each pod."""
     if "activeDeadlineSeconds" in job:
-        workflow.deadline = duration(job.number("activeDeadlineSeconds"))
+        workflow.deadline = duration(job.seconds("activeDeadlineSeconds"))
         job.note(
             "understood", "activeDeadlineSeconds", f"is the deadline of the workflow: {workflow.deadline}"
         )
     if "activeDeadlineSeconds" in pod:
-        native["timeout"] = duration(pod.number("activeDeadlineSeconds"))
+        native["timeout"] = duration(pod.seconds("activeDeadlineSeconds"))
         pod.note("understood", "activeDeadlineSeconds", f"is the timeout of an attempt: {native['timeout']}")
     else:
         native["timeout"] = duration(NO_LIMIT)

@@ -60,6 +60,9 @@ class _Reader:
             self._other_codes(codes, values, action)
             return
         reasons = [reason for reason in exit_reasons(values) if reason not in self.named]
+        if not reasons:
+            codes.note("understood", "values", "an earlier rule decides on these exit codes")
+            return
         self.named.update(reasons)
         shown = ", ".join(reasons)
         match action:

@@ -23,7 +23,7 @@ FOREIGN = Policy(max_attempts=1, jitter=0.0, infra_attempts=0, honor_retry_after
 
 _DURATIONS = duration_fields(Policy) | duration_fields(Rule)
 _NOT_WRITTEN = ("attempt_cost", "forgives_only_lost")
-_MOST_SHOWN = 12  # delays in a sentence
+_MOST_SHOWN = 12  # delays that a sentence lists
 
 
 def policy_fields(policy: Policy) -> dict[str, Any]:
@@ -82,7 +82,27 @@ def with_delays(
 
 
 def schedule_words(policy: Policy) -> str:
-    """Describes the attempts and delays of a policy in a sentence."""
+    """Describes the attempts and delays of a policy in a sentence. Each rule with a limit has its own."""
+    limited = [rule for rule in policy.rules if rule.retry and rule.max_attempts is not None]
+    if not limited or not policy.retryable:
+        return _schedule_words(policy)
+    parts = [f"{_words_of_rule(rule)}: {_schedule_words(_under(policy, rule))}" for rule in limited]
+    return "; ".join(parts)
+
+
+def _words_of_rule(rule: Rule) -> str:
+    if rule.when is not None:
+        return f"when {rule.when}"
+    return "after any failure" if set(rule.on) >= set(EVERY_CLASS) else f"after {', '.join(rule.on)}"
+
+
+def _under(policy: Policy, rule: Rule) -> Policy:
+    """Returns the policy for failures to which a rule applies."""
+    own = {key: value for key, value in rule_as_dict(rule).items() if key not in ("on", "when", "retry")}
+    return replace(policy, rules=(), **own)
+
+
+def _schedule_words(policy: Policy) -> str:
     if policy.max_attempts == 1 or not policy.retryable:
         return "1 attempt"
     rows = delay_table(policy, limit=_MOST_SHOWN + 1)[1:]

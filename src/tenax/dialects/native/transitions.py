@@ -1,7 +1,7 @@
-"""Turns the ways from one step to the next into `needs`, `when` and `on_failure`.
+"""Turns the edges between steps into `needs`, `when` and `on_failure`.
 
-Here a skipped step satisfies the steps that need it. In the other systems a step that was not reached starts nothing. So a step
-after one that may not be reached gets a condition on its state.
+In Tenax a skipped step satisfies the steps that need it. In the other systems a step that is not reached starts no other. So if
+a step may not be reached, the steps after it get a condition on its state.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _STATES: Mapping[On, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Is one way from a step to another. The names are those of the other system."""
+    """Leads from one step to another. The names are those of the other system."""
 
     source: str
-    """The step before. It is empty if the way is from the start."""
+    """The step before. Empty if the edge comes from the start."""
     on: On = "completed"
     when: str | None = None
-    """A condition in the words of templates here."""
+    """A condition as an expression of Tenax."""
     path: Path = ()
     original: str = ""
 
@@ -43,14 +43,14 @@ Edges = Mapping[str, Sequence[Edge]]
 
 
 class Ways:
-    """Collects the ways between steps. None of them leads back to an earlier step."""
+    """Collects the edges between steps. None of them leads back to an earlier step."""
 
     def __init__(self) -> None:
         self.into: dict[str, list[Edge]] = {}
         self._sources: set[str] = set()
 
     def add(self, target: str, edge: Edge) -> bool:
-        """Adds a way. Returns False if it would lead back."""
+        """Adds an edge. Returns False if it would lead back to an earlier step."""
         if self._leads_back(target, edge.source):
             return False
         self._sources.add(edge.source)
@@ -58,7 +58,7 @@ class Ways:
         return True
 
     def _leads_back(self, target: str, source: str) -> bool:
-        """Returns whether the target runs before the source. A step without transitions runs before no other."""
+        """Returns whether the target runs before the source. A step from which no edge leads on runs before no other."""
         if target not in self._sources:
             return target == source
         pending, seen = [source], set()
@@ -79,7 +79,8 @@ def place_steps(
     *,
     join: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """Gives the steps their needs and conditions. The steps in `join` wait for all their transitions, the others for one."""
+    """Gives the steps their needs and conditions. The steps in `join` wait for all edges that lead to them, the others for
+    one."""
     fallbacks = _fallbacks(steps, edges)
     for source, target in fallbacks.items():
         steps[source]["on_failure"] = {"step": steps[target]["step"]}
@@ -106,7 +107,7 @@ def place_steps(
 
 
 def _start(step: Step, ways: Sequence[Edge]) -> None:
-    """Gives a step at the start its condition, if all ways to it have one."""
+    """Gives a first step its condition, if all edges to it have one."""
     if ways and all(edge.when for edge in ways):
         _set_when(step, " or ".join(f"({edge.when})" for edge in ways), ways)
 

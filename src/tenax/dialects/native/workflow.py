@@ -17,7 +17,7 @@ from tenax.model.source.findings import Path
 NO_LIMIT = 365 * 86400.0  # seconds; the timeout of attempts that have none in the other system
 _ORDER = (
     "step", "type", "needs", "when", "for_each", "parallelism", "tolerate", "goal",
-    "url", "method", "headers", "params", "json", "body", "follow_redirects", "async",
+    "action", "url", "method", "headers", "params", "json", "body", "follow_redirects", "async",
     "command", "prompt", "role", "model", "tier", "budget", "env", "cwd", "task", "args",
     "for", "at", "signal", "deadline", "workflow", "file", "input",
     "concurrency", "until", "timeout", "queue", "queue_ttl", "retry", "on_failure",
@@ -28,7 +28,7 @@ Step = dict[str, Any]
 
 
 class ForeignText(str):
-    """Is a text with templates that were made of foreign ones. It knows where it came from."""
+    """Holds a text with translated templates, and the place in the foreign file that it came from."""
 
     __slots__ = ("origin", "original")
     origin: Path
@@ -53,8 +53,14 @@ class NativeWorkflow:
     version: str | None = None
     deadline: str | float | None = None
     outputs: dict[str, Any] | None = None
+    budget: dict[str, Any] | None = None
+    """The budget of the tree."""
     names: Names = field(default_factory=Names)
+    schemas: dict[str, Path] = field(default_factory=dict)
+    """The places in the foreign file of the schemas of inputs, by the names of the inputs."""
     _stand_ins: dict[str, str] = field(default_factory=dict)
+    _origins: dict[str, Path] = field(default_factory=dict)
+    """The places in the foreign file that the steps were made of, by the names of the steps."""
 
     def add(self, name: str, kind: str, origin: Fields, **keys: Any) -> Step:
         """Adds a step. Keys that are None or empty are left out; a trailing `_` keeps a key from being a word of Python."""
@@ -63,10 +69,15 @@ class NativeWorkflow:
             {key.rstrip("_"): value for key, value in keys.items() if value not in (None, [], {}, "")}
         )
         self.steps.append(step)
+        self._origins[name] = origin.path
         origin.note("understood", None, f"becomes the step `{name}` of type {kind}")
         return step
 
-    def declare(self, name: str, **schema: Any) -> str:
+    def origin(self, step: Step) -> Path:
+        """Returns the place in the foreign file that a step was made of."""
+        return self._origins.get(str(step.get("step")), ())
+
+    def declare(self, name: str, /, **schema: Any) -> str:
         """Declares an input, and returns its expression."""
         self.inputs.setdefault(name, schema)
         return of_input(name)
@@ -97,6 +108,8 @@ class NativeWorkflow:
             body["input"] = self.inputs
         if self.deadline is not None:
             body["deadline"] = self.deadline
+        if self.budget:
+            body["budget"] = self.budget
         if self.outputs:
             body["outputs"] = self.outputs
         body["workflow"] = [_ordered(step) for step in self.steps]
@@ -107,7 +120,7 @@ class NativeWorkflow:
 
 
 def set_retry(step: Step, policy: Policy, origin: Fields, key: str | None = None) -> None:
-    """Gives a step its policy, and reports the attempts and delays that come of it."""
+    """Gives a step its policy, and reports its attempts and delays."""
     step["retry"] = policy_fields(policy)
     origin.note("understood", key, f"step `{step['step']}`: {schedule_words(policy)}")
 

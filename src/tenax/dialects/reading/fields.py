@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenax.dialects.reading.notes import Kind, Notes
+from tenax.model.durations import LONGEST
 from tenax.model.source.findings import Path, found_in_words, shorten
 
 _NOTHING: Any = object()
+_LARGEST = 10**15
+"""The largest count that is read. A larger one is a mistake in every system."""
 
 
 class Fields:
@@ -21,7 +24,7 @@ class Fields:
         self._read: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
-        """Returns whether the key has a value. A key without one is as good as none."""
+        """Returns whether the key has a value. A key without one counts as absent."""
         return self.data.get(key) is not None
 
     def first_of(self, *keys: str) -> str:
@@ -60,7 +63,20 @@ class Fields:
         value = self.number(key, float(default))
         if value != int(value):
             self._wrong(key, "a whole number", value)
+        if abs(value) > _LARGEST:
+            self._wrong(key, f"a number up to {_LARGEST:,}", self.data[key])
+            return default
         return int(value)
+
+    def seconds(self, key: str, default: float = 0.0, *, per_second: float = 1.0) -> float:
+        """Returns a duration. `default` and the written number are in units of which a second has `per_second`."""
+        value = self.number(key, default) / per_second
+        if value < 0:
+            self.notes.mistake((*self.path, key), "a duration must not be negative")
+            return default / per_second
+        if value > LONGEST:
+            self.note("changed", key, "is longer than 100 years, the longest duration")
+        return min(value, LONGEST)
 
     def flag(self, key: str, *, default: bool) -> bool:
         value = self.take(key, default)
@@ -96,6 +112,14 @@ class Fields:
     def sub(self, key: str) -> Fields:
         """Returns the reader of a mapping. It is empty if there is none."""
         return Fields(self.notes, (*self.path, key), self.mapping(key))
+
+    def part(self, key: str, *bare: str) -> Fields:
+        """Returns the reader of a mapping, or of these keys of it if they stand here without it."""
+        found = {one: self.data[one] for one in bare if one in self}
+        if key in self or not found:
+            return self.sub(key)
+        self.ignore(*found)
+        return Fields(self.notes, self.path, found)
 
     def each(self, key: str) -> list[Fields]:
         """Returns the readers of a list of mappings."""

@@ -11,7 +11,7 @@ from tenax.model.source.findings import MOST_FINDINGS, Path, format_path, shorte
 from tenax.model.source.yaml_source import YamlSource
 
 Kind = Literal["understood", "changed", "dropped"]
-"""`understood` has an exact counterpart. `changed` has one that differs as the sentence says. `dropped` has none."""
+"""`understood` has an exact counterpart. `changed` has one that differs, and the entry says how. `dropped` has none."""
 
 _LONGEST_SENTENCE = 600  # characters
 
@@ -56,8 +56,8 @@ class Notes:
         self._entries[entry] = None  # a part that is used twice is reported once
 
     def mistake(self, path: Path, message: str) -> None:
-        """Reports a value that the other system could not read either."""
-        line, column = self.source.place(path) or (None, None)
+        """Reports a mistake in the file: a value that the other system could not read either."""
+        line, column = self._place(path)
         self._mistakes.append(
             Finding(
                 shorten(message, _LONGEST_SENTENCE),
@@ -75,8 +75,15 @@ class Notes:
             raise InvalidDefinition(self._mistakes)
 
     def line(self, path: Path) -> int | None:
-        place = self.source.place(path)
-        return None if place is None else place[0]
+        return self._place(path)[0]
+
+    def _place(self, path: Path) -> tuple[int, int] | tuple[None, None]:
+        """Returns the line and the column of a path. If a value cannot be read, they are those of what holds it."""
+        for end in range(len(path), -1, -1):
+            place = self.source.place(path[:end])
+            if place is not None:
+                return place
+        return None, None
 
     def entries(self) -> list[Entry]:
         """Returns the entries in the order of the file."""

@@ -14,7 +14,7 @@ class Signs:
     """Lists what is typical of the documents of one system."""
 
     api: tuple[str, ...] = ()
-    """Prefixes of `apiVersion`. With one of them a document is of this system, whatever it holds."""
+    """Prefixes of `apiVersion`. A document with one of them is of this system, whatever else it has."""
     kinds: tuple[str, ...] = ()
     top: Mapping[str, int] = field(default_factory=dict)
     """The keys at the top of a document, each with its score."""
@@ -23,7 +23,7 @@ class Signs:
     lists: tuple[str, ...] = ()
     """The keys at the top that hold the steps."""
     least: int = 3
-    """The score from which a document counts as of this system."""
+    """The lowest score with which a document counts as one of this system."""
 
     def score(self, data: Any) -> int:
         if isinstance(data, list):

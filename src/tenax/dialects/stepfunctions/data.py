@@ -31,11 +31,11 @@ class Document:
     """Is the value that a state gets or gives."""
 
     base: str | None = None
-    """The expression of the whole. None if nothing is known of it but its parts."""
+    """The expression of the whole value. None if only its parts are known."""
     parts: Mapping[str, Document] = field(default_factory=dict)
     """The values that `ResultPath` or a selector put into the document."""
     renames: Mapping[str, str] = field(default_factory=dict)
-    """Other names of its members here. A member that is renamed to nothing is the document itself."""
+    """The names that its members have in Tenax. A member whose name is empty is the document itself."""
 
     def at(self, keys: Keys, workflow: NativeWorkflow) -> str | None:
         """Returns the expression of a member, or None if it is not known."""

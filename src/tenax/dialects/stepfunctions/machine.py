@@ -34,7 +34,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     made: list[NativeWorkflow] = []
     _Machine(NativeWorkflow(name, top.notes), top, made).translate()
     if "TimeoutSeconds" in top:
-        made[0].deadline = duration(top.number("TimeoutSeconds"))
+        made[0].deadline = duration(top.seconds("TimeoutSeconds"))
         top.note("understood", "TimeoutSeconds", f"is the deadline of the workflow: {made[0].deadline}")
     made[0].description = top.text("Comment") or None
     top.ignore("Version", "QueryLanguage")
@@ -44,7 +44,7 @@ def translate(top: Fields) -> list[NativeWorkflow]:
 
 @dataclass
 class _Way:
-    """Is a way to a state, through states that do no work."""
+    """Leads to a state, past states that do no work."""
 
     sources: list[tuple[str, str]] = field(default_factory=list)
     """The steps before it, each with the state in which it must have ended."""
@@ -89,7 +89,7 @@ class _Machine:
         return last
 
     def _order(self, start: str) -> list[str]:
-        """Returns the states that are reached, each after all that lead to it. Ways back are left out later."""
+        """Returns the states that are reached, each after all states that lead to it. Loops are left out later."""
         order: list[str] = []
         open_: set[str] = set()
         pending: list[tuple[str, Iterator[str]]] = [(start, iter(targets_of(self.states[start])))]
@@ -109,7 +109,7 @@ class _Machine:
     # -- ways
 
     def _lead(self, source: str, target: str, way: _Way) -> None:
-        """Adds a way to a state. A way back to an earlier state is a loop, and is reported."""
+        """Lets the steps before it lead to a state. A way back to an earlier state is a loop, and is reported."""
         if target not in self.states:
             self.top.notes.mistake(
                 way.path, f"leads to `{target}`, and there is no such state{suggest(target, self.states)}"

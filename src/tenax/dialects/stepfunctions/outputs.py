@@ -20,7 +20,7 @@ def targets_of(state: Fields) -> list[str]:
 
 
 def output_of(state: Fields, result: Document, reader: Reader) -> Document:
-    """Returns the output of a state: its result, selected, put into its input, and cut out of that."""
+    """Returns the output of a state. `ResultSelector`, `ResultPath` and `OutputPath` apply to its result, in this order."""
     if isinstance(state.data.get("ResultSelector"), dict):
         inner = Reader(reader.workflow, result)
         result = inner.selected(state.data["ResultSelector"], (*state.path, "ResultSelector"))
@@ -34,7 +34,7 @@ def output_of(state: Fields, result: Document, reader: Reader) -> Document:
 
 
 def _path_of(state: Fields) -> Any:
-    """Returns the `ResultPath`. Null, which keeps the input, is not the same as none."""
+    """Returns the `ResultPath`. Null keeps the input, and an absent one is `$`, which replaces it."""
     return state.data.get("ResultPath", "$")
 
 

@@ -87,11 +87,11 @@ def _like(rule: Rule) -> Policy:
 def _rule(retrier: Fields) -> Rule:
     names = error_names(retrier)
     retries = min(retrier.whole("MaxAttempts", 3), _MOST_ATTEMPTS)
-    interval = retrier.number("IntervalSeconds", 1.0)
+    interval = retrier.seconds("IntervalSeconds", 1.0)
     rate = max(retrier.number("BackoffRate", 2.0), 1.0)
     cap = longest_delay(interval, rate, retries)
     if "MaxDelaySeconds" in retrier:
-        cap = min(cap, retrier.number("MaxDelaySeconds"))
+        cap = min(cap, retrier.seconds("MaxDelaySeconds"))
     full = retrier.one_of("JitterStrategy", {"NONE": "none", "FULL": "full"}, "NONE") == "full"
     retrier.ignore("Comment")
     retrier.rest()

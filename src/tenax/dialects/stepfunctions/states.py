@@ -81,7 +81,7 @@ def _task(reader: Reader, name: str, state: Fields) -> tuple[Step, Document]:
         task, args, unwrapped = _function(reader, state, resource, called, given)
         native = reader.workflow.add(name, "python", state, task=task, args=args)
         result = Document(of_step(name), renames=unwrapped)
-    native["timeout"] = duration(state.number("TimeoutSeconds", _NO_TIMEOUT))
+    native["timeout"] = duration(state.seconds("TimeoutSeconds", _NO_TIMEOUT))
     return native, result
 
 
@@ -169,7 +169,7 @@ def _wait(reader: Reader, name: str, state: Fields) -> Step:
         length = (
             reader.payload(state.take("Seconds"), (*state.path, "Seconds"))
             if given
-            else duration(state.number("Seconds"))
+            else duration(state.seconds("Seconds"))
         )
     else:
         key = state.first_of("TimestampPath", "Timestamp")

@@ -17,7 +17,8 @@ REDRIVE = "redrive"
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """Describes an action on executions. `ends` is true if they come to an end after it, which a canary can wait for."""
+    """Describes an action on executions. `ends` is true if executions come to an end after it, so that a canary can wait for
+    their ends."""
 
     ends: bool = True
 

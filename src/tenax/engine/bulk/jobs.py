@@ -57,9 +57,9 @@ class BulkJobs:
         has_result: bool = False,
         policy: Mapping[str, Any] | None = None,
     ) -> BulkJob:
-        """Makes a job and finds its executions. They stay the same from now on. Nothing is done until it is started.
+        """Makes a job and finds its executions, which stay the same from now on. Nothing is done until it is started.
 
-        `result` is what `complete` gives, and `policy` what `reschedule` gives.
+        `result` is for the action `complete`, and `policy` for `reschedule`.
         """
         check_action_name(action)
         if action == REDRIVE:

@@ -10,7 +10,7 @@ import structlog
 from tenax.engine.context import EngineContext
 from tenax.engine.operate.bulk_mark import BulkMark, NotMarked
 from tenax.engine.operate.dead_letters import groups_of, start_again
-from tenax.errors import TenaxError, Unreachable
+from tenax.errors import Busy, TenaxError, Unreachable
 from tenax.model.filters.letters import LetterFilter
 from tenax.model.filters.parse import parse_letter_filter
 from tenax.policy.letters import redrive_refusal
@@ -23,10 +23,12 @@ _log = structlog.get_logger("tenax.bulk")
 
 @dataclass(slots=True)
 class RedriveTurn:
-    """The items of one turn that were not redriven, each with the reason."""
+    """Holds the items of one turn that were not redriven, each with the reason."""
 
     skipped: dict[int, str] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
+    busy: int = 0
+    """The number of items that stay pending, because their execution was locked for too long."""
 
 
 async def redrive_items(context: EngineContext, job: RunningJob, items: Sequence[BulkItem]) -> RedriveTurn:
@@ -66,12 +68,20 @@ async def _redrive_group(
     numbers: dict[int, int],
     turn: RedriveTurn,
 ) -> None:
-    """Redrives a group. If that is refused, its letters are redriven one by one, so that the others are not kept back."""
+    """Redrives a group. If that is refused, its letters are redriven one by one, so that one letter does not keep the others
+    back."""
     places = tuple(numbers[one.letter.id] for one in group)
     try:
         await start_again(
             context, group, actor=job.started_by, reason=job.reason, mark=BulkMark(job.id, places)
         )
+    except Busy as error:
+        execution_id = group[0].letter.execution_id
+        _log.warning(
+            "an execution is busy; a bulk job tries it again",
+            job=job.id, execution_id=execution_id, error=str(error),
+        )  # fmt: skip
+        turn.busy += len(group)
     except (NotMarked, Unreachable):
         raise
     except TenaxError as error:

@@ -1,6 +1,6 @@
 """Works on the running bulk jobs, on the leading server only.
 
-A server that has lost the lead may still be at it for a moment. That is harmless: the mark of an item and its action are
+A server that has lost the lead may still work on them for a moment. That is harmless: the mark of an item and its action are
 one transaction, so each item is acted on once.
 """
 
@@ -16,7 +16,7 @@ from tenax.engine.bulk.actions import REDRIVE, apply_action
 from tenax.engine.bulk.redrive import redrive_items
 from tenax.engine.context import EngineContext
 from tenax.engine.operate.bulk_mark import BulkMark, NotMarked
-from tenax.errors import TenaxError, Unreachable
+from tenax.errors import Busy, TenaxError, Unreachable
 from tenax.model.filters.parse import parse_filter
 from tenax.store.selection import bulk_jobs
 from tenax.store.selection.bulk_jobs import BulkItem, CanaryCounts, RunningJob
@@ -32,7 +32,7 @@ PREVIEW_KEPT = 86_400.0
 MAX_PREVIEWS = 20
 """Previews of one actor that are kept. A preview may have 200,000 rows."""
 FAILURES = ("action_error", "queue_expired", "step_retry_exhausted", "step_failed_terminal", "item_failed")
-"""The events that say of a canary's execution that it has failed again."""
+"""The events that show that an execution of a canary has failed again."""
 _log = structlog.get_logger("tenax.bulk")
 
 
@@ -97,7 +97,7 @@ class BulkRunner:
         if job.action == REDRIVE:
             turn = await redrive_items(self._context, job, items)
             await self._close(job, turn.skipped, turn.failed)
-            return len(items)
+            return len(items) - turn.busy
         async with self._context.transaction() as tx:
             chosen = parse_filter(job.filter, stored=True)
             matching = await bulk_jobs.find_matching(tx, [item.execution_id for item in items], chosen)
@@ -105,22 +105,32 @@ class BulkRunner:
             item.n: "the filter no longer selects it" for item in items if item.execution_id not in matching
         }
         failed: dict[int, str] = {}
+        closed = len(skipped)
         try:
             for item in items:
                 if item.n not in skipped:
-                    await self._act_on(job, item, skipped, failed)
+                    closed += await self._act_on(job, item, skipped, failed)
         except NotMarked:
             _log.info("a bulk job was stopped, or another server works on it", job=job.id)
         finally:
             await self._close(job, skipped, failed)
-        return len(items)
+        return closed
 
     async def _act_on(
         self, job: RunningJob, item: BulkItem, skipped: dict[int, str], failed: dict[int, str]
-    ) -> None:
+    ) -> bool:
+        """Acts on an execution. Returns False if it is locked for too long: it stays pending, and holds up no other one."""
         try:
             if not await apply_action(job, self._context, item.execution_id, BulkMark(job.id, (item.n,))):
                 skipped[item.n] = "it was so already"
+        except Busy as error:
+            _log.warning(
+                "an execution is busy; a bulk job tries it again",
+                job=job.id,
+                execution_id=item.execution_id,
+                error=str(error),
+            )
+            return False
         except (NotMarked, Unreachable):
             raise
         except TenaxError as error:
@@ -128,6 +138,7 @@ class BulkRunner:
         except Exception as error:  # noqa: BLE001 -- the fault, whatever it is, concerns this execution only
             _log.exception("a bulk action failed", job=job.id, execution_id=item.execution_id)
             failed[item.n] = f"{type(error).__name__}: {error}"
+        return True
 
     async def _close(self, job: RunningJob, skipped: dict[int, str], failed: dict[int, str]) -> None:
         if skipped or failed:
@@ -167,7 +178,7 @@ class BulkRunner:
         return AT_ONCE
 
     async def _stop(self, job: RunningJob, note: str, verdict: str | None = None) -> None:
-        """Stops a job for a reason of the server. `verdict` is what the canary came to."""
+        """Stops a job for a reason of the server. `verdict` is the result of the canary."""
         async with self._context.transaction() as tx:
             row = await bulk_jobs.lock_job(tx, job.id)
             if row is not None and row["state"] == "running":

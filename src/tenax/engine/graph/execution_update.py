@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tenax.model.changes import StepRow
-from tenax.policy.expressions.meter import Budget
+from tenax.policy.expressions.meter import WorkBudget
 from tenax.policy.plan import Plan
 from tenax.store.rows import ExecutionRow
 
@@ -20,7 +20,7 @@ class ExecutionUpdate(Struct, gc=False):
 
     row: ExecutionRow
     plan: Plan
-    budget: Budget
+    budget: WorkBudget
     """The budget of each rendering."""
     ended: list[StepRow] = field(default_factory=list)
     failure: Failure | None = None

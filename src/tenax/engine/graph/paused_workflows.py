@@ -1,4 +1,4 @@
-"""Pauses new executions of paused workflows in the transaction that starts them, so that nothing of them is leased."""
+"""Pauses new executions of paused workflows in the transaction that starts them, so that none of their items is leased."""
 
 from __future__ import annotations
 

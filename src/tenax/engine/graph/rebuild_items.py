@@ -116,7 +116,7 @@ def lost_item(
     element: object = None,
     queued_at: datetime | None = None,
 ) -> LostItem:
-    """Rebuilds an item whose row is gone from its events. The item must have been tried at least once."""
+    """Rebuilds from its events an item whose row is gone. The item must have been tried at least once."""
     ledger = Ledger.from_dict(state.ledger or {}, elapsed=0.0)
     return LostItem(
         number,

@@ -23,7 +23,7 @@ from tenax.model.events.parts import ParentRecord, RetryCount
 from tenax.model.events.types import ActionStarted, ExecutionStarted, OperatorAction
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest
-from tenax.policy.expressions.meter import Budget as Metered
+from tenax.policy.expressions.meter import WorkBudget
 from tenax.policy.plan import Plan
 from tenax.store.budgets.budgets import NewBudget, insert_budgets
 from tenax.store.connect import Connection
@@ -170,7 +170,9 @@ def _started(start: Start) -> ExecutionStartedData:
     )  # fmt: skip
 
 
-async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Metered) -> None:
+async def _begin(
+    tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: WorkBudget
+) -> None:
     """Logs the first events and queues the first items: those of the steps that wait for nothing."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))

@@ -17,7 +17,7 @@ from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions.compiler import EvaluationError
-from tenax.policy.expressions.meter import Budget, Meter
+from tenax.policy.expressions.meter import Meter, WorkBudget
 from tenax.policy.plan import Plan
 from tenax.policy.receipt import receipt
 from tenax.store.connect import Connection
@@ -75,7 +75,7 @@ class InputRenderer:
     plans: Mapping[int, Plan]
     steps: Mapping[int, dict[str, Any]]
     inputs: Mapping[int, dict[str, Any]]
-    budget: Budget
+    budget: WorkBudget
     """The budget of each rendering."""
 
     @classmethod

@@ -23,7 +23,7 @@ class Counting:
         self._pruned_at = perf_counter()
 
     async def run(self) -> None:
-        """Counts for ever. An outage of PostgreSQL is survived; `maintenance` reports it."""
+        """Counts for ever. It survives outages of PostgreSQL, which `maintenance` reports."""
         pause = LEAST_PAUSE
         while True:
             await asyncio.sleep(pause)

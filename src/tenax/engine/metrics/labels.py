@@ -1,4 +1,5 @@
-"""Bounds the values of labels. The first values get series of their own, for ever. All others are `other`."""
+"""Limits the number of values of each label. The first values get series of their own, for ever. All later ones are counted
+under `other`."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from tenax.store.metrics import roll_up
 OTHER = "other"
 Label = Literal["step", "reason"]
 Named = dict[tuple[str, str], str]
-"""The value to show, by label and true value."""
+"""The value to show, by the label and the real value."""
 
 
 class Labels:
-    """Gives values their labels. A caller holds the lock of the cursor, so only one server at a time adds values."""
+    """Finds the values to show. The caller holds the lock of the cursor, so only one server at a time adds values."""
 
     def __init__(self, most: int) -> None:
         self._most = most

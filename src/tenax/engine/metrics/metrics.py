@@ -30,5 +30,5 @@ class Metrics:
     async def stats(
         self, *, by: By = "reason", since: datetime | None = None, until: datetime | None = None
     ) -> RetryStats:
-        """Says what retries came to, by the failure that was retried."""
+        """Returns how often retries succeeded and the time that they cost, by the failure that was retried."""
         return await read_stats(self._context, by=by, since=since, until=until)

@@ -1,6 +1,6 @@
 """Counts the log by minute. The leader does it beside the hot path, and no report waits for it.
 
-What was counted and the cursor are written in one transaction, so that a row is counted once, whatever is killed. While
+The counts and the cursor are written in one transaction, so that each row is counted once, whatever is killed. While
 the server has much to do, counting takes a small share of the time and falls behind; the share grows with the lag.
 """
 
@@ -43,7 +43,7 @@ _log = structlog.get_logger("tenax.metrics")
 
 
 class Part(NamedTuple):
-    """Says what one transaction has counted."""
+    """Describes what one transaction has counted."""
 
     rows: int
     done: bool
@@ -62,14 +62,14 @@ class RollUp:
         self.lag = 0.0
         """Seconds by which the counts were behind the log after the last round."""
         self._behind = 0.0
-        """The same, by the rows that were counted. Transactions without rows, as in a new database, are no reason to
-        hurry."""
+        """The same, but only for rows that were counted. Transactions without rows, as in a new database, are no reason to
+        count faster."""
         self._taken = LEAST_SHARE
         """The share of the time that the last round had."""
 
     async def round(self) -> bool:
-        """Counts new rows for its share of a second: a burst of work that is over within a second hardly notices it.
-        Returns whether all rows are counted.
+        """Counts new rows for its share of a second, so that a short burst of work is hardly delayed. Returns whether all
+        rows are counted.
 
         Sparse parts go on beyond that time. Otherwise a slow server would never get past the transactions of a busy
         database beside its own.
@@ -92,8 +92,9 @@ class RollUp:
             pass
 
     def pause_after(self, seconds: float, *, done: bool) -> float:
-        """Returns the seconds to wait after a round of this length, by the share that the round had. A round that has
-        counted everything needs no longer pause: its length says how busy the machine is, and not how much is left."""
+        """Returns the seconds to wait after a round of this length, so that counting keeps to its share of the time. A
+        round that has counted everything needs no longer pause: its length says how busy the machine is, and not how
+        much is left."""
         return LEAST_PAUSE if done else max(LEAST_PAUSE, seconds * (1 / self._taken - 1))
 
     @property
@@ -172,9 +173,9 @@ class RollUp:
         return named
 
     async def _begin_anew(self, tx: Connection, part: log_cursor.LogPart, now: float) -> None:
-        """Goes on in a cluster whose transaction numbers are smaller than those of the cursor: in a restored one.
+        """Continues in a restored cluster, whose transaction numbers are smaller than those of the cursor.
 
-        The rows that came with the restore count as counted. Some of the last second before the backup may be missed.
+        The restored rows count as counted. Some of the last second before the backup may be missed.
         """
         newest_id = await log_cursor.find_newest_id(tx)
         _log.warning(
@@ -203,7 +204,7 @@ class RollUp:
 
 
 def _counted_until(rows: list[LogRow], cursor: log_cursor.Cursor, now: float, *, done: bool) -> float | None:
-    """Returns the time up to which about the log is counted. Returns None if nothing of it is."""
+    """Returns the approximate time up to which the log is counted. Returns None if nothing is counted."""
     if done:
         return now
     return min(max(row.at for row in rows), now) if rows else cursor.at

@@ -1,4 +1,4 @@
-"""Reads the metrics of the whole database. The longer that takes, the more seldom it is done."""
+"""Reads the metrics of the whole database. The longer it takes, the more rarely it is done."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Snapshot(msgspec.Struct):
 
 
 class Snapshots:
-    """Gives the snapshot to all callers: those that come while it is read wait for it."""
+    """Gives the snapshot to all callers. Callers that come while it is read wait for it."""
 
     def __init__(self, context: EngineContext, leadership: Leadership, roll_up: RollUp) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class Snapshots:
         self._until = 0.0
 
     async def current(self) -> Snapshot | None:
-        """Returns the snapshot if this server leads: no other one exports metrics of the database."""
+        """Returns the snapshot if this server leads, since no other server exports metrics of the database."""
         if not self._leadership.is_sure:
             self._last = None
             return None

@@ -1,4 +1,4 @@
-"""Reads what retries came to: how often, after which failures, and at what cost in time."""
+"""Reads how often retries succeeded, after which failures, and the time that they cost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DEFAULT_SPAN = timedelta(days=1)
 async def read_stats(
     context: EngineContext, *, by: By, since: datetime | None, until: datetime | None
 ) -> RetryStats:
-    """Reads the statistics from the minute of `since` up to before the minute of `until`: of the last day if neither is
-    given."""
+    """Reads the statistics from the minute of `since` to the minute before that of `until`. Without these, reads those of the
+    last day."""
     async with context.view_snapshot() as tx:
         now = await service.now(tx)
         end = until or now

@@ -142,7 +142,9 @@ class _ItemActions:
         else:
             self._log_action(self.execution_id)
         steps = list(dict.fromkeys([*(requests and self._steps_of(requests)), *(i.step for i in targets)]))
-        items = len(targets) or sum(len(r) if r is not None else 1 for r in self._wanted(requests))
+        items = len(targets) or sum(
+            len(numbers) if numbers is not None else 1 for numbers in self._wanted(requests)
+        )
         self._check_all(targets, requests)
         await self._operate(targets)
         await self._go_on()
@@ -220,9 +222,9 @@ class _ItemActions:
             more = {"items": len(items)} if len(items) > 1 else {}
             self.journal.audited.append(entry_of(actions[0], execution_id, **more))
 
-    @staticmethod
-    def _wanted(requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
-        return [items for request in requests for items in request.wanted.values()]
+    def _wanted(self, requests: Sequence[ReopenRequest]) -> list[frozenset[int] | None]:
+        """Returns the numbers of the items that start again, by step. None: the step is one item."""
+        return [numbers for r in requests if r.row.id == self.execution_id for numbers in r.wanted.values()]
 
     def _steps_of(self, requests: Sequence[ReopenRequest]) -> list[str]:
         return [name for r in requests if r.row.id == self.execution_id for name in r.wanted]

@@ -14,7 +14,7 @@ class NotMarked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BulkMark:
-    """Marks items of a bulk job as done: those that one action acts on.
+    """Marks the items of a bulk job that one action acts on as done.
 
     The action and its mark are one transaction. So each item is acted on exactly once, whatever server does it and
     whenever it is killed, and no item is acted on after the job was stopped.

@@ -118,13 +118,16 @@ async def discard_matching(
         terms = await anchor(tx, wanted.conditions)
     wanted = LetterFilter(until=now + timedelta.resolution, terms=terms)
     changed: list[int] = []
+    before: list[tuple[int, int]] = []
     while True:
         async with context.transaction() as tx:
             found = await letters.find_open_letters(tx, wanted, AT_ONCE)
         done = await _discard(context, found, actor, note) if found else []
         changed += done
-        if not done:
+        # Another operator may have been quicker with all of this part. More of them may be left all the same.
+        if not found or (not done and found == before):
             return LettersChanged(changed=len(changed), ids=changed[:IDS_SHOWN])
+        before = found
 
 
 async def _known(context: EngineContext, ids: Sequence[int]) -> list[StoredLetter]:

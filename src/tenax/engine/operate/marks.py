@@ -1,4 +1,4 @@
-"""What an action on an execution writes beside it, in its own transaction."""
+"""Defines marks: what an action on an execution writes beside its changes, in the same transaction."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ActionRequest:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """Returns the numbers of the items that it is for. Empty: it does not name items."""
+        """Returns the numbers of the items that it names. Empty if it names none."""
         return self.items if self.item is None else frozenset((self.item,))
 
 

@@ -50,7 +50,8 @@ from tenax.store.tables.reopening import adopt_child, reopen_execution
 from tenax.store.tables.steps import ended_steps
 
 How = Literal["grant", "reset", "keep"]
-"""What happens to the ledger of a failed item. `grant`: it gets one more attempt. `reset`: nothing is counted any more. `keep`: nothing."""
+"""The change of the ledger of a failed item. `grant`: it gets one more attempt. `reset`: its counts start from 0.
+`keep`: none."""
 ItemKey = tuple[str, int | None]
 _OVER = ("completed", "failed", "skipped", "unreachable")
 _LIVE = ("queued", "running", "retrying", "held")
@@ -69,11 +70,11 @@ class ReopenRequest:
     adopts: dict[ItemKey, int] = field(default_factory=dict)
     """The children that failed items wait for again, instead of starting others."""
     parent: ParentRecord | None = None
-    """The attempt of its parent that waits for it again."""
+    """The attempt of its parent that waits for this execution again."""
     was_closed: bool = False
     """The execution had failed, and runs again."""
     because_of: int | None = None
-    """The execution that the operator named, if it is another one."""
+    """The execution that the operator named, if that is another one."""
 
 
 async def reopen(
@@ -191,7 +192,7 @@ class _Reopen:
             self._log_adoption(name, number, work, child)
 
     def _was(self, name: str, work: WorkState) -> str:
-        """Returns the state in which the item had ended. The fold of a step shows it as open again by now."""
+        """Returns the state in which the item had ended. In the fold of a step the item is open again by now."""
         return self._ended_as[name] if work is self._state.steps[name] else work.status
 
     def _ledger(self, work: WorkState, was: str) -> Ledger:

@@ -1,5 +1,5 @@
-"""Finds the executions that start again together: one, the parents that failed because of it, and the failed children
-that a retried step waits for again."""
+"""Finds the executions that start again together: the execution itself, the parents that failed because of it, and the failed
+children that a retried step waits for again."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def _add_parents(family: LockedFamily, head: ReopenRequest, requests: dict
 
 
 async def _still_waits(family: LockedFamily, origin: Origin) -> bool:
-    """Returns whether the parent has not been told of the child's end yet: it goes on waiting."""
+    """Returns whether the parent still waits, because it has not been told of the child's end yet."""
     assert origin.parent_id is not None
     numbers = () if origin.parent_item_no is None else (origin.parent_item_no,)
     items = await lock_operated_items(family.tx, origin.parent_id, origin.parent_step, numbers)

@@ -1,4 +1,4 @@
-"""Reads the policy that an operator gives a waiting retry: its fields, over those that the item has."""
+"""Reads the policy that an operator gives a waiting retry. Its fields replace those of the item's policy."""
 
 from __future__ import annotations
 

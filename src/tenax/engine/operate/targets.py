@@ -48,7 +48,7 @@ def check_execution(row: ExecutionRow, asked: ActionRequest, *, deactivated: boo
         if row.state == "failed" and row.compensation is None and asked.action == "fail":
             raise Conflict(f"execution {row.id} has failed already; {choice_words(legal)}")
         raise Conflict(
-            f"execution {row.id} is {row.state}: {asked.action} is not for such a one; {choice_words(legal)}",
+            f"execution {row.id} is {row.state}: {asked.action} is not legal in this state; {choice_words(legal)}",
             remedy=_anew(row.id),
         )
     if row.compensation is not None and not (row.open and asked.action in ON_COMPENSATION):
@@ -56,7 +56,7 @@ def check_execution(row: ExecutionRow, asked: ActionRequest, *, deactivated: boo
 
 
 def cannot_go_on(row: ExecutionRow) -> Conflict:
-    """Returns the refusal to start an execution again that compensates, or has compensated."""
+    """Returns the error for an execution that cannot start again because it compensates, or has compensated."""
     words = "its compensations have begun" if row.open else "what it had done was undone by compensations"
     return Conflict(
         f"execution {row.id} has failed, and {words}: it cannot go on from there", remedy=_anew(row.id)
@@ -102,14 +102,14 @@ def find_ended_targets(
 
 
 def _may_item_start_again(step: StepState, number: int) -> bool:
-    """Returns whether an item exists and has not succeeded. Items that never had their turn go on with the fan-out."""
+    """Returns whether an item exists and has not succeeded. Items that were never started go on with the fan-out."""
     assert step.fan_out is not None
     item = step.items.get(number)
     return 0 <= number < step.fan_out.total and (item is None or item.status != "succeeded")
 
 
 def was_cut_short(row: ExecutionRow, plan: Plan, asked: ActionRequest, state: ExecutionState) -> bool:
-    """Returns whether a failed execution can go on though none of its steps has failed: its deadline has ended it."""
+    """Returns whether a failed execution can go on although none of its steps has failed, because its deadline has ended it."""
     if row.open or asked.step is not None or asked.action not in ("retry", "reset"):
         return False
     over = all(
@@ -150,10 +150,10 @@ def _refuse_several(row: ExecutionRow, asked: ActionRequest, steps: set[str]) ->
 
 
 def nothing_to_do(row: ExecutionRow, asked: ActionRequest, state: ExecutionState) -> Conflict:
-    """Returns the refusal of an action that no work of the execution is in a state for."""
+    """Returns the error for an action that is legal for no work of the execution in its present state."""
     if asked.step is None:
         lost = lost_steps(state)
-        remedy = "`tenax show` says what it is doing"
+        remedy = "`tenax show` says what the execution does now"
         if row.open and lost and asked.action in REOPENING:
             remedy = f"{', '.join(lost)} failed: name the `step` to start it again"
         what = {"retry": "waits for a retry", "reset": "waits for a retry"}.get(
@@ -189,4 +189,8 @@ def nothing_to_do(row: ExecutionRow, asked: ActionRequest, state: ExecutionState
             f"{where} has failed, and none of its items has: there is nothing to start again",
             remedy=_anew(row.id),
         )
-    return Conflict(f"{where} is {status}: {asked.action} is not for such a one; {choice_words(legal)}")
+    which = "" if asked.item is None else f" --item {asked.item}"
+    return Conflict(
+        f"{where} is {status}: {asked.action} is not legal in this state; {choice_words(legal)}",
+        remedy=f"`tenax explain {row.id} --step {asked.step}{which}` says why it is so",
+    )

@@ -36,7 +36,7 @@ from tenax.store.tables import packs
 from tenax.store.tables.packs import InstalledPack
 
 KEPT_SECONDS = 3600.0
-"""Seconds for which a content that no pack is any more is kept, for executions that are just being submitted."""
+"""Seconds for which the content of a replaced or removed pack is kept: an execution that is just being submitted may use it."""
 
 
 class PackLibrary:
@@ -140,7 +140,7 @@ def check_ref(ref: str) -> None:
 
 
 async def delete_unused_packs(context: EngineContext) -> list[str]:
-    """Deletes the contents that no pack is any more and that no open execution uses. Returns their hashes."""
+    """Deletes the contents that no installed pack has and that no open execution uses. Returns their hashes."""
     async with context.transaction() as tx:
         return await packs.delete_unused(tx, KEPT_SECONDS)
 

@@ -1,4 +1,5 @@
-"""Keeps the budgets: woken when money may be free or more has been used, it admits items and ends what has overspent."""
+"""Looks after the budgets. It is woken when a budget may have room again, or when more has been used. It then admits items, and
+ends attempts and trees that have overspent."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class BudgetKeeper:
                 self._wake.set()
 
     async def keep(self) -> int:
-        """Ends what has overspent, then admits what can be paid. Returns the number of items and trees that changed."""
+        """Ends attempts and trees that have overspent, then admits the items that can be paid. Returns the number of items and
+        trees that changed."""
         context = self._context
         async with context.transaction() as tx:
             overspent = await attempt_usage.find_overspent_trees(tx, self._isolated.ids)
@@ -60,7 +62,7 @@ class BudgetKeeper:
         return changed
 
     async def forget(self) -> None:
-        """Removes what attempts that are over have told, and what was reserved for items that are gone."""
+        """Removes the usage that ended attempts have reported, and what was reserved for items that are gone."""
         async with self._context.transaction() as tx:
             await attempt_usage.forget_usage(tx)
 

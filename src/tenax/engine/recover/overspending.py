@@ -1,8 +1,9 @@
-"""Ends what has spent more than its budget: running attempts of items with a budget of their own, and whole trees."""
+"""Ends attempts and trees that have spent more than their budget: running attempts of items with a budget of their own, and
+whole trees."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET
 
@@ -24,13 +25,26 @@ from tenax.store.budgets.attempt_usage import OverspentTree, ToldItem
 from tenax.store.journal import Journal
 from tenax.store.tables import live_items
 
+TOLD_ITEMS = 1_000  # running attempts that are looked at together
+
 
 async def end_overspent_attempts(context: EngineContext, but: Sequence[int]) -> int:
-    """Ends running attempts that have told of more than what is left of the budget of their item."""
-    async with context.transaction() as tx:
-        told = await attempt_usage.find_told_items(tx, but)
-        plans = await context.plans.load(tx, {item.plan_id for item in told})
-    over = {item.id: item for item in told if item.plan_id in plans and _is_over(plans[item.plan_id], item)}
+    """Ends running attempts that have reported more usage than the budget of their item has left. Returns their number."""
+    ended = after = 0
+    while True:
+        async with context.transaction() as tx:
+            told = await attempt_usage.find_told_items(tx, but, after, TOLD_ITEMS)
+            plans = await context.plans.load(tx, {item.plan_id for item in told})
+        over = {
+            item.id: item for item in told if item.plan_id in plans and _is_over(plans[item.plan_id], item)
+        }
+        ended += await _end_attempts(context, over)
+        if len(told) < TOLD_ITEMS:
+            return ended
+        after = told[-1].id
+
+
+async def _end_attempts(context: EngineContext, over: Mapping[int, ToldItem]) -> int:
     if not over:
         return 0
     async with context.transaction() as tx:
@@ -68,7 +82,7 @@ def _overspent(item: ToldItem) -> Outcome:
 
 
 async def end_overspent_tree(context: EngineContext, tree: OverspentTree) -> int:
-    """Fails an execution whose tree has spent more than its budget, and cancels everything of it that is not done."""
+    """Fails an execution whose tree has spent more than its budget, and cancels all of its work that has not ended."""
     async with context.transaction() as tx:
         executions, now = await live_items.lock_executions(tx, [tree.execution_id])
         if now is None or not executions[tree.execution_id].open or executions[tree.execution_id].failing:

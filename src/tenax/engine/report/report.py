@@ -87,7 +87,7 @@ class ReportBatch:
         self.from_rows: list[Report] = []
         self._delays: list[float] = []
         self.runs: list[Run] = []
-        """What the attempts say about their workers, for use after the commit."""
+        """The effects of the attempts on their workers, for use after the commit."""
         often = Counter(r.execution_id for r in reports)
         for r in reports:
             item = context.lease_cache.take(r.token) if use_memory else None

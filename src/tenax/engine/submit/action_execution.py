@@ -12,6 +12,7 @@ from tenax.engine.graph.start_execution import Start
 from tenax.engine.packs.installed import find_action
 from tenax.engine.packs.library import check_ref
 from tenax.engine.submit.resolve_definitions import check_key, make_bound_plan
+from tenax.model.packs.manifest import Manifest
 from tenax.model.packs.names import is_action_ref, split_ref
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.wire import Submission
@@ -50,9 +51,19 @@ async def plan_of_action(context: EngineContext, ref: str) -> NamedPlan:
 
 async def is_installed_action(context: EngineContext, ref: str) -> bool:
     """Returns whether a name is that of an action of an installed pack."""
-    if not is_action_ref(ref):
-        return False
     pack, action = split_ref(ref)
-    async with context.transaction() as tx:
-        found = await context.manifests.find(tx, [pack])
+    found = await _manifests(context, ref)
     return pack in found and action in found[pack].actions
+
+
+async def is_in_installed_pack(context: EngineContext, ref: str) -> bool:
+    """Returns whether a name is PACK.ACTION with the name of an installed pack."""
+    return bool(await _manifests(context, ref))
+
+
+async def _manifests(context: EngineContext, ref: str) -> Mapping[str, Manifest]:
+    """Returns the manifest of the pack that a name begins with, by the pack's name, if it is installed."""
+    if not is_action_ref(ref):
+        return {}
+    async with context.transaction() as tx:
+        return await context.manifests.find(tx, [split_ref(ref)[0]])

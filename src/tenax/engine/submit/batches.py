@@ -1,4 +1,4 @@
-"""Writes submissions in batches. Submissions that take long go beside the others."""
+"""Writes submissions in batches. Submissions that take long have a batch of their own, so that the others need not wait."""
 
 from __future__ import annotations
 

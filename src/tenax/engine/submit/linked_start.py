@@ -1,5 +1,5 @@
-"""Starts an action of a pack or a stored workflow by its name, on its own or as a retry of an execution that has ended: the body of Attune's
-`POST /api/v1/executions`."""
+"""Starts an action of a pack or a stored workflow by its name, on its own or as a retry of an execution that has ended. This
+serves `POST /api/v1/executions` in the form of Attune."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.start_execution import Start
-from tenax.engine.submit.action_execution import is_installed_action, plan_of_action
+from tenax.engine.packs.installed import find_action
+from tenax.engine.submit.action_execution import is_in_installed_pack, is_installed_action, plan_of_action
 from tenax.engine.submit.resolve_definitions import plans_of
 from tenax.errors import Conflict, NotFound
 from tenax.model.events.data import OperatorData
@@ -43,7 +44,7 @@ class LinkedExecution:
 
 
 async def linked_start(context: EngineContext, wanted: WantedExecution) -> Start:
-    """Prepares an execution. One that repeats another has the inputs of that one if none are given."""
+    """Prepares an execution. If it repeats another one and no inputs are given, it has the inputs of that one."""
     plan, plan_id = await _plan_of(context, wanted.workflow)
     if wanted.retry_of is None:
         return Start(plan, plan_id, await context.reading.check(plan.workflow, dict(wanted.input or {})))
@@ -75,7 +76,15 @@ async def _plan_of(context: EngineContext, name: str) -> tuple[Plan, int]:
     if await is_installed_action(context, name):
         entry = await plan_of_action(context, name)
         return entry.plan, entry.plan_id
-    [found] = await plans_of(context, [Submission(workflow=name)])
+    try:
+        [found] = await plans_of(context, [Submission(workflow=name)])
+    except NotFound as error:
+        if await is_in_installed_pack(context, name):
+            await find_action(context, name)  # says which actions the pack has
+        raise NotFound(
+            f"{error.message}, and no action of an installed pack",
+            remedy="`tenax workflows` and `tenax action list` list what there is",
+        ) from error
     return found
 
 

@@ -26,7 +26,7 @@ from tenax.store.selection.letters import StoredGroup, StoredLetter
 from tenax.store.tables import executions
 
 LOG_ROWS_COUNTED = 50_000
-"""Rows of the log up to which the attempts beside the groups are counted."""
+"""Rows of the log. If the time of the groups has more, the attempts beside them are not counted."""
 _ENDS = (*sorted(ATTEMPT_ENDS), "compensation_completed", "compensation_error")
 _Minutes = Sequence[tuple[datetime, int]]
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import get_worker, list_workers
-from tenax.engine.views.executions import event_pages, get, items
+from tenax.engine.views.executions import get, items
 from tenax.engine.views.explanations import explain
 from tenax.errors import NotFound, UsageError
 from tenax.model.diagnosis import Diagnosis
@@ -32,8 +32,8 @@ CHILDREN_FOLLOWED = 8
 async def diagnose(
     context: EngineContext, execution_id: int, *, step: str | None = None, item: int | None = None
 ) -> Diagnosis:
-    """Diagnoses an execution, one of its steps, or an item of a fan-out. If it waits for a child, the sentence goes on
-    with the diagnosis of the child."""
+    """Diagnoses an execution, one of its steps, or an item of a fan-out. If it waits for a child, the sentence continues with
+    the diagnosis of the child."""
     found = await _diagnose(context, execution_id, step, item)
     sentences, last = [found.sentence], found
     while last.doors and last.doors[0].child is not None and len(sentences) <= CHILDREN_FOLLOWED:
@@ -94,15 +94,13 @@ async def _pause(context: EngineContext, execution: Execution) -> Pause | None:
     """Returns who paused a paused execution, why, and whether its workflow is paused."""
     if execution.status != "paused":
         return None
-    words: str | None = None
-    async for page in event_pages(context, execution.id):
-        for one in page:
-            if one.type == "operator_action" and one.data.get("action") == "pause":
-                why = f": {one.data['reason']}" if one.data.get("reason") else ""
-                words = f"by {one.data.get('actor')}{why}"
+    last = next((one for one in reversed(execution.operator_actions) if one.action == "pause"), None)
     async with context.view() as tx:
         pause = (await workflow_pauses.load_pauses(tx)).get(execution.workflow)
-    return None if words is None else Pause(words, pause is not None and pause.holds)
+    if last is None:
+        return None
+    why = f": {last.reason}" if last.reason else ""
+    return Pause(f"by {last.actor}{why}", pause is not None and pause.holds)
 
 
 async def diagnose_worker(context: EngineContext, name: str) -> Diagnosis:
@@ -134,7 +132,7 @@ async def read_queue(context: EngineContext, name: str) -> QueueInFull:
             f"there is no queue {name!r} with work, workers or limits{suggest(name, found)}",
             remedy="`tenax queues` lists them",
         )
-    serving = [one for one in await list_workers(context, gone=False) if name in one.queues]
     facts = of_fleet.QueueFacts(found[name], kinds, state.tokens, timestamp(state.next_at))
-    diagnosis = of_fleet.diagnose_queue(facts, serving, timestamp(state.now))
-    return QueueInFull(found[name], serving, diagnosis)
+    live = await list_workers(context, gone=False)
+    diagnosis = of_fleet.diagnose_queue(facts, live, timestamp(state.now))
+    return QueueInFull(found[name], [one for one in live if name in one.queues], diagnosis)

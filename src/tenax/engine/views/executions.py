@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,7 @@ from tenax.model.execution_views import (
     Event,
     Execution,
     News,
+    OperatorAct,
     Parent,
     StandIn,
     Step,
@@ -51,6 +53,7 @@ ITEMS_FOLDED = 1000
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100  # children of one execution in a tree
 NODES_SHOWN = 500  # executions in a tree
+ACTIONS_SHOWN = 20  # operators' actions on one execution
 
 
 async def get(context: EngineContext, execution_id: int) -> Execution:
@@ -107,6 +110,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         deadline_at=timestamp(row.deadline_at),
         finished_at=timestamp(row.finished_at),
         now=timestamp(row.now),
+        operator_actions=[_operator_act(event) for event in folded.acts],
         last_seq=folded.last_seq,
         steps=steps,
     )
@@ -148,6 +152,8 @@ class _Folded:
     last_seq: int = 0
     holds: dict[str | None, Event] = field(default_factory=dict)
     """The last event of each step that decided to hold an item."""
+    acts: deque[Event] = field(default_factory=lambda: deque(maxlen=ACTIONS_SHOWN))
+    """The last actions of operators."""
 
     async def add(self, events: Iterable[Event], room: ViewRoom | None = None) -> None:
         """Adds events. Their large values must fit into `room`. None means no limit, for a few events."""
@@ -158,6 +164,8 @@ class _Folded:
             self.last_seq = event.seq
             if event.type in DECIDES_HOLDS and "decision" in event.data:
                 self.holds[event.step] = event
+            elif event.type == "operator_action":
+                self.acts.append(event)
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
@@ -189,6 +197,20 @@ def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
         else BudgetLimits(cost_usd=step.budget.cost_usd, tokens=step.budget.tokens),
         "stand_in": None if stand_in is None else StandIn(action=stand_in.action, step=stand_in.step),
     }
+
+
+def _operator_act(event: Event) -> OperatorAct:
+    told = event.data
+    return OperatorAct(
+        at=event.at,
+        action=told["action"],
+        actor=told["actor"],
+        reason=told.get("reason"),
+        step=event.step,
+        item=event.item,
+        because_of=told.get("because_of"),
+        bulk=told.get("bulk"),
+    )
 
 
 def _tree_budget(row: Mapping[str, Any]) -> TreeBudget:

@@ -27,7 +27,11 @@ async def explain(
     attempt: int | None = None,
     item: int | None = None,
 ) -> list[Explanation]:
-    """Explains every decision on retries of an execution, or only those of one step, item or attempt."""
+    """Explains every decision on retries of an execution, or only those of one step, item or attempt.
+
+    Raises NotFound if an attempt has no decision, or if an item does that no step narrows down. An item of a named step
+    may have none yet: it waits, or runs for the first time.
+    """
     found: list[Event] = []
     known: set[str] = set()
     room = ViewRoom(context.settings.max_rendered)
@@ -49,7 +53,7 @@ async def explain(
         and (attempt is None or e.attempt == attempt)
         and (item is None or e.item == item)
     ]  # fmt: skip
-    if (attempt is not None or item is not None) and not chosen:
+    if not chosen and (attempt is not None or (item is not None and step is None)):
         which = [f"attempt {attempt}"] if attempt is not None else []
         which += [f"item {item}"] if item is not None else []
         which += [f"step {step}"] if step is not None else []
@@ -92,5 +96,4 @@ def _text(decided: Event, decision: dict[str, Any], failure: dict[str, Any] | No
     name = work_name(decided.step, decided.item, compensation=decided.type.startswith("compensation_"))
     if "checks" not in decision:
         return f"{name}: attempt {decided.attempt} succeeded at once; there was nothing to decide."
-    assert decided.attempt is not None, "a decision is on an attempt"
     return explain_decision(decision, failure, step=name, attempt=decided.attempt)

@@ -12,7 +12,7 @@ from tenax.model.events.parts import EventData
 
 class BudgetExceededData(EventData):
     tree: (
-        Annotated[int, Meta(description="the execution at the root of the tree whose budget it is")]
+        Annotated[int, Meta(description="the root of the tree that has the budget; absent if an item has it")]
         | UnsetType
     ) = UNSET
     cost_usd: Annotated[float, Meta(description="the limit")] | UnsetType = UNSET

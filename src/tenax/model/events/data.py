@@ -27,9 +27,9 @@ from tenax.model.events.parts import (
     WaitingRecord,
 )
 
-ItemIdentity = Annotated[int, Meta(description="the id by which its receipt is known")] | UnsetType
-Compensation = Annotated[bool, Meta(description="true if it concerns a compensation")] | UnsetType
-Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType
+ItemIdentity = Annotated[int, Meta(description="the id from which its receipt follows")] | UnsetType
+Compensation = Annotated[bool, Meta(description="true if the event belongs to a compensation")] | UnsetType
+Via = Annotated[Literal["callback"], Meta(description="`callback` if the callee reported it")] | UnsetType
 Result = Any | UnsetType
 LossKind = Literal["lease_expired", "queue_expired", "action_not_completed", "action_snoozed"]
 
@@ -47,13 +47,13 @@ class ExecutionStartedData(EventData):
 
 class ActivatedData(EventData):
     reason: str
-    restored: (
-        Annotated[int, Meta(description="the number of a fan-out's items that were put back")] | UnsetType
-    ) = UNSET
+    restored: Annotated[int, Meta(description="the number of restored items of a fan-out")] | UnsetType = (
+        UNSET
+    )
 
 
 class ExecutionCompletedData(EventData):
-    result: Annotated[Any, Meta(description="if the workflow has `outputs`")] | UnsetType = UNSET
+    result: Annotated[Any, Meta(description="only if the workflow has `outputs`")] | UnsetType = UNSET
 
 
 class ExecutionFailedData(EventData):
@@ -90,12 +90,12 @@ class OperatorData(EventData):
     actor: str
     reason: str | None
     compensation: Compensation = UNSET
-    bulk: Annotated[int, Meta(description="the bulk job that did it")] | UnsetType = UNSET
-    from_failed: (
-        Annotated[bool, Meta(description="true if the steps that succeeded are not run again")] | UnsetType
-    ) = UNSET
+    bulk: Annotated[int, Meta(description="the bulk job that acted")] | UnsetType = UNSET
+    from_failed: Annotated[bool, Meta(description="true if a retry keeps what succeeded")] | UnsetType = UNSET
     because_of: (
-        Annotated[int, Meta(description="the execution on which the person acted, if this one is its child")]
+        Annotated[
+            int, Meta(description="the execution on which the person acted, if this one is a child of it")
+        ]
         | UnsetType
     ) = UNSET
 
@@ -104,7 +104,7 @@ class ReopenedData(EventData):
     steps: Annotated[
         list[str],
         Meta(
-            description="the steps that had ended or never began, and now start again or are ended by the operator"
+            description="the steps that start again or that the operator ends: they had ended, or never began"
         ),
     ]
     pending: Annotated[list[str], Meta(description="the steps that wait for their needs again")]
@@ -119,7 +119,9 @@ class ReopenedData(EventData):
     failure: (
         Annotated[
             AnyFailure,
-            Meta(description="the failure of a goal that stays lost; the execution fails with it at its end"),
+            Meta(
+                description="the failure of a goal that stays lost, with which the execution will fail at its end"
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -130,7 +132,7 @@ class ReopenedData(EventData):
 
 
 ByOperator = (
-    Annotated[OperatorEnd, Meta(description="if an operator ended it: the action, and the state it was in")]
+    Annotated[OperatorEnd, Meta(description="only if an operator ended it: the action, and the state before")]
     | UnsetType
 )
 
@@ -144,7 +146,7 @@ class EnqueuedData(EventData):
 
 class StepCompletedData(EventData):
     carried_from: (
-        Annotated[int, Meta(description="the execution from which the result was kept")] | UnsetType
+        Annotated[int, Meta(description="the execution that the result was kept from")] | UnsetType
     ) = UNSET
     attempts: Annotated[
         int, Meta(description="the number of the last attempt; for a fan-out, the sum over its items")
@@ -153,7 +155,7 @@ class StepCompletedData(EventData):
         Annotated[
             Any,
             Meta(
-                description="if it was kept from another execution, if a value replaces it, or if the list was empty"
+                description="only if it was kept from another execution, if a value replaces it, or if the list was empty"
             ),
         ]
         | UnsetType
@@ -196,7 +198,7 @@ class HeldData(EventData):
 
 class ExhaustedData(EventData):
     attempts: Annotated[
-        int, Meta(description="the counted attempts; if the limit of a rule was reached, attempts and max_attempts are those of the rule")
+        int, Meta(description="the counted attempts. If the limit of a rule was reached, attempts and max_attempts are those of the rule")
     ]  # fmt: skip
     attempt: Annotated[int, Meta(description="the number of the last")] | UnsetType = UNSET
     max_attempts: int
@@ -224,12 +226,14 @@ class StepFailedData(TerminalData):
 
 
 class ItemFailedData(TerminalData):
-    tolerated: Annotated[bool, Meta(description="true if the step goes on")] | UnsetType = UNSET
+    tolerated: Annotated[bool, Meta(description="true if the step goes on without the item")] | UnsetType = (
+        UNSET
+    )
 
 
 class ItemCompletedData(EventData):
     attempts: int
-    result: Annotated[Any, Meta(description="if an operator gave it")] | UnsetType = UNSET
+    result: Annotated[Any, Meta(description="only if an operator gave it")] | UnsetType = UNSET
     operator: ByOperator = UNSET
 
 
@@ -239,7 +243,7 @@ class ItemCancelledData(EventData):
     item_id: ItemIdentity = UNSET
     count: int | UnsetType = UNSET
     items: (
-        Annotated[list[tuple[int, int]], Meta(description="ranges of the items that never began")] | UnsetType
+        Annotated[list[tuple[int, int]], Meta(description="ranges of items that never began")] | UnsetType
     ) = UNSET
 
 
@@ -252,11 +256,10 @@ class StartedData(EventData):
     vary: VaryRecord | UnsetType = UNSET
     waiting: WaitingRecord | UnsetType = UNSET
     child: Annotated[int, Meta(description="the child's execution")] | UnsetType = UNSET
-    adopted: Annotated[bool, Meta(description="true if an earlier attempt began the child")] | UnsetType = (
-        UNSET
-    )
+    adopted: Annotated[bool, Meta(description="true if an earlier attempt started it")] | UnsetType = UNSET
     item_id: (
-        Annotated[int, Meta(description="for http steps: identifies the work item to the callee")] | UnsetType
+        Annotated[int, Meta(description="only for http steps: identifies the work item to the callee")]
+        | UnsetType
     ) = UNSET
 
 
@@ -299,7 +302,9 @@ class ErrorData(EventData):
 class SnoozedData(EventData):
     error: str | UnsetType = UNSET
     failure: (
-        Annotated[AnyFailure, Meta(description="only in logs of version 0.1, beyond `max_snoozes`")]
+        Annotated[
+            AnyFailure, Meta(description="only in logs of version 0.1, for a snooze beyond `max_snoozes`")
+        ]
         | UnsetType
     ) = UNSET
     result: Result = UNSET
@@ -355,18 +360,17 @@ class RescheduledData(EventData):
     available_at: Time
     actor: str
     compensation: Compensation = UNSET
-    was: Annotated[str, Meta(description="the state in which it had ended")] | UnsetType = UNSET
+    was: Annotated[str, Meta(description="the state in which the item had ended")] | UnsetType = UNSET
     ledger: Annotated[Ledger, Meta(description="its new ledger, if that changed")] | UnsetType = UNSET
     reset: (
         Annotated[
-            bool, Meta(description="true if nothing is counted any more, and `give_up_after` starts anew")
+            bool,
+            Meta(description="true if the counts were reset, and the time of `give_up_after` starts anew"),
         ]
         | UnsetType
     ) = UNSET
     policy: (
-        Annotated[
-            dict[str, Any], Meta(description="the retry policy that it has from now on, if that changed")
-        ]
+        Annotated[dict[str, Any], Meta(description="the retry policy of the item from now on, if it changed")]
         | UnsetType
     ) = UNSET
 
@@ -378,12 +382,10 @@ class LateResultData(EventData):
     failure: AnyFailure | UnsetType = UNSET
     after: float | UnsetType = UNSET
     digest: Annotated[str, Meta(description="the SHA-256 of the whole content")] | UnsetType = UNSET
-    size: Annotated[int, Meta(description="the number of characters, if not all are kept")] | UnsetType = (
+    size: Annotated[int, Meta(description="its number of characters, if not all are kept")] | UnsetType = (
         UNSET
     )
-    head: Annotated[str, Meta(description="the beginning of the JSON, if not all is kept")] | UnsetType = (
-        UNSET
-    )
+    head: Annotated[str, Meta(description="its beginning as JSON, if not all is kept")] | UnsetType = UNSET
     unchecked: (
         Annotated[
             bool,

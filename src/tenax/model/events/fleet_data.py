@@ -19,14 +19,14 @@ class WorkerRegisteredData(EventData):
     queues: list[str]
     labels: dict[str, str]
     slots: int
-    took_over: Annotated[bool, Meta(description="true if an earlier life had the name and had not left")]
+    took_over: Annotated[bool, Meta(description="true if an earlier life had the name and had not ended")]
 
 
 class HealthChangedData(EventData):
     worker: str
     from_: Health = field(name="from")
     to: Health
-    column: Annotated[str | None, Meta(description="null if healthy")]
+    column: Annotated[str | None, Meta(description="the column that decides; null if the worker is healthy")]
     value: HealthValue
     threshold: HealthValue
     floored: bool

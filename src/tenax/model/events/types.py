@@ -306,8 +306,8 @@ class CompensationCancelled(ItemEvent, tag="compensation_cancelled"):
 
 class BudgetExceeded(Event, tag="budget_exceeded"):
     when = (
-        "attempts have used more than a [budget](agents.md#budgets) has: that of an item, whose attempt may have "
-        "succeeded all the same, or that of a tree, which is then ended if it is not done"
+        "attempts have used more than the [budget](agents.md#budgets) of their item, or of their tree. The attempt may "
+        "have succeeded. A tree that has not ended is failed then"
     )
     step: str | UnsetType = UNSET
     item: Number = UNSET

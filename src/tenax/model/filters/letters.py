@@ -1,4 +1,4 @@
-"""Defines which dead letters a list, a sum or a bulk action means."""
+"""Defines filters of dead letters, for lists, sums and bulk actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LetterFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing. A text that names a status says that all letters of the status are meant."""
+        """Whether it has no condition. A text that names a status has one: it selects all letters with the status."""
         return not self.conditions and not self.terms
 
     @property
@@ -67,7 +67,7 @@ class LetterFilter:
 
     @property
     def whole(self) -> Filter:
-        """Returns all that it selects by as one filter, which can be written as text."""
+        """Returns all its conditions as one filter, which can be written as text."""
         statuses = Words("status", tuple(map(Match, self.all_statuses)))
         return Filter((statuses, *self.conditions.terms))
 

@@ -52,7 +52,7 @@ class BulkSample(View):
     class_: str | None = field(name="class")
     reason: str | None
     letter: int | None
-    """The dead letter that is to be redriven. The class, the reason, the step and the item are its own then."""
+    """The dead letter that is to be redriven. The class, the reason, the step and the item are then those of the letter."""
     step: str | None
     item: int | None
 
@@ -87,7 +87,7 @@ class BulkJob(View):
     canary: int | None
     max_failed: float | None
     step: str | None
-    """The step that it acts on. Null: what the action finds to do in each execution."""
+    """The step that it acts on. Null: the action chooses the step in each execution."""
     result: Any
     """The result that `complete` gives."""
     policy: dict[str, Any] | None

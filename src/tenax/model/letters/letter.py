@@ -53,7 +53,7 @@ class LetterOpened(msgspec.Struct, gc=False):
     compensates: bool
     tolerated: bool
     rule: str
-    """The rule of the decision: why the item is here."""
+    """The rule of the decision that made the letter."""
     failure_class: str
     reason: str
     message: str

@@ -28,7 +28,8 @@ class DeadLetter(View):
     tolerated: bool
     """True if the step went on in spite of it."""
     rule: str
-    """The rule of the decision that gave up: `poison` if the item is quarantined, `hold_expired` if it was held too long."""
+    """The rule of the decision that ended the retries: `poison` if the item is quarantined, `hold_expired` if it was held too
+    long."""
     failure_class: str = field(name="class")
     reason: str
     message: str
@@ -36,7 +37,7 @@ class DeadLetter(View):
     attempts: int
     """The number of its last attempt."""
     failed_times: int
-    """How often it has failed for good: once, and once more each time that it had been started again."""
+    """How often it has failed for good. It can fail again each time that it is started again."""
     first_at: str
     last_at: str
     changed_at: str
@@ -89,8 +90,8 @@ class LetterGroup(View):
     first_at: str
     last_at: str
     share: float | None
-    """The part of all attempts that ended, in the minutes from the first letter to the last, that ended as one of these.
-    Null if there were too many attempts to count."""
+    """The share of attempts with this failure, among all attempts that ended from the minute of the first letter to that of the
+    last. Null if there were too many attempts to count."""
 
 
 class LettersChanged(View):

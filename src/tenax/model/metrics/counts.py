@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 MOST_ATTEMPT = 20
-"""The highest attempt number that is counted by itself. It stands for all higher numbers too."""
+"""The highest attempt number that is counted. All higher numbers are counted under it."""
 MOST_TEXT = 100  # characters of a reason that are kept
 MANUAL_RETRY = "manual_retry"
 """The reason of retries of items that had failed, and that an operator has started again."""

@@ -65,7 +65,7 @@ class Alerts(View):
 
 
 class AttemptReturn(View):
-    """Says what the retries with this attempt number came to. The last number stands for all higher ones."""
+    """Counts how the retries with this attempt number ended. The last number stands for all higher ones."""
 
     attempt: int
     retries: int
@@ -78,7 +78,7 @@ class AttemptReturn(View):
 
 
 class RetryGroup(View):
-    """Says what the retries of a group of failures came to."""
+    """Counts how the retries of a group of failures ended."""
 
     name: str
     failures: int

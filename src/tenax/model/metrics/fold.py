@@ -50,11 +50,11 @@ _EXECUTIONS = frozenset(
 )
 EVENT_KINDS = (*sorted(_EXECUTIONS), "first_attempt", "retry", "late_result")
 _UNENDED = frozenset({"snoozed", "polled", "released"})
-"""Outcomes that are no success and no failure: a retry that ends so goes on."""
+"""Outcomes that are neither a success nor a failure. A retry with such an outcome goes on."""
 
 
 def items_of_retries(rows: Iterable[LogRow]) -> Iterator[ItemKey]:
-    """Yields the items of which it must be known whether a retry is under way."""
+    """Yields the items for which the counter must know whether a retry is under way."""
     for row in rows:
         for event in row.events:
             if event.step is None:
@@ -77,7 +77,7 @@ def _key(execution_id: int, event: CountedEvent) -> ItemKey:
 
 
 class LogCounter:
-    """Counts rows. `underway` has the retries that earlier rows began. It is changed."""
+    """Counts rows. `underway` has the retries that earlier rows began. The counter changes it."""
 
     def __init__(self, underway: dict[ItemKey, RetryUnderway], workflows: Mapping[int, str]) -> None:
         self.counts = Counts()
@@ -193,6 +193,10 @@ class LogCounter:
             return
         due, retry = _time(data.available_at), self.underway.get(item)
         if retry is not None:
+            if (
+                due is not None and retry.due is not None
+            ):  # it waits for a shorter or longer time than was decided
+                retry.delay = max(0.0, retry.delay + due - retry.due)
             retry.due = due
         elif data.was == "failed" and event.attempt:
             self.underway[item] = RetryUnderway(event.attempt, "", MANUAL_RETRY, due=due)

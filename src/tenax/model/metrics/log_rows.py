@@ -1,4 +1,4 @@
-"""Reads rows of the log as far as they are counted. Fields that are not counted are skipped and cost no object."""
+"""Reads the parts of log rows that are counted. Other fields are skipped, and no objects are made for them."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class ContentHash:
 
 
 def largest_archive(size: int) -> int:
-    """Returns the bytes that the archive of a pack with files of so many bytes may have."""
+    """Returns the most bytes of an archive whose files have `size` bytes together."""
     return size + MAX_FILES * _OVERHEAD + CHUNK
 
 

@@ -22,7 +22,7 @@ class Manifest:
     """Bytes of all files."""
     actions: Mapping[str, ActionDefinition]
     policies: Mapping[str, Mapping[str, Any]]
-    """The retry policy of each action on its own, with the server's defaults, as operators see it."""
+    """The retry policy that each action has by itself, with the server's defaults. Operators see it."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the canonical form, which `from_dict` reads."""

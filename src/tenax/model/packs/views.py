@@ -36,7 +36,7 @@ class PackActionInfo(View):
     retry: Any
     """The action's level of the policy. Null: none."""
     max_attempts: int | None
-    """What the action's policy comes to on its own. Null: unlimited."""
+    """The attempts that the action's policy allows, if a step changes nothing. Null: unlimited."""
     parameters: dict[str, ActionParameter]
 
 

@@ -294,7 +294,7 @@ class RetryFields(DelayFields):
         "another policy for certain failures. See [rules](#rules)", _listed("a list of mappings")
     )
     infra_attempts: Any = declare(
-        "so many attempts that are lost to infrastructure are not counted. See [lost workers](#lost-workers)",
+        "the number of attempts lost to infrastructure that are not counted. See [lost workers](#lost-workers)",
         _FROM_ZERO,
     )
     give_up_after: Any = declare(

@@ -62,9 +62,11 @@ def declare(
 ) -> Any:
     """Declares a key with its description, its types and its default. `needed` makes it required, and follows "missing" in the message.
 
-    `stand_in` replaces a missing or wrong value, so that the rest can be checked.
+    `stand_in` replaces a missing or wrong value, so that the rest can be checked. For a required key it is None if it is not given.
     """
-    default = default if needed is None else _REQUIRED
+    if needed is not None:
+        default = _REQUIRED
+        stand_in = None if stand_in is _REQUIRED else stand_in
     info: FieldInfo = Field(default, description=says, alias=alias, json_schema_extra=extra)
     info.metadata = [*types, *([_StandIn(needed, stand_in)] if stand_in is not _REQUIRED else [])]
     return info

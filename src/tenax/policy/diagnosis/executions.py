@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from tenax.model.diagnosis import Diagnosis, Door, DoorName, Remedy
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Execution, Step
-from tenax.policy.diagnosis.failures import short_failure, why_failed
-from tenax.policy.diagnosis.moments import for_time, in_time, seconds_until
+from tenax.policy.diagnosis.compensations import compensation_words, diagnose_compensations
+from tenax.policy.diagnosis.failures import why_ended, why_failed
 from tenax.policy.diagnosis.steps import OVER, closed_doors
+from tenax.policy.diagnosis.words import for_time, in_time, seconds_until
 
 _RANK: Sequence[DoorName] = (
     "hold", "worker", "limit", "approval", "signal", "child", "callback", "due", "sleep", "slot", "needs",
@@ -32,8 +33,8 @@ class Pause(NamedTuple):
 def diagnose_execution(
     execution: Execution, decisions: Mapping[str, Decision], pause: Pause | None = None
 ) -> Diagnosis:
-    """Diagnoses an execution. `decisions` has the last decision on each step that has failed, and `pause` who paused
-    the execution, and why."""
+    """Diagnoses an execution. `decisions` has the last decision on each failed step. `pause` says who paused the execution, and
+    why."""
     about = f"execution {execution.id}"
     evidence = list(_evidence(execution))
     match execution.status:
@@ -72,7 +73,7 @@ def _behind(
     decisions: Mapping[str, Decision],
     pause: Pause | None,
 ) -> Diagnosis:
-    """Diagnoses a step that has not begun by what the steps before it wait for."""
+    """Diagnoses a step that has not begun. The cause is what the steps before it wait for."""
     needs = [need for need in execution.steps[name].needs if execution.steps[need].status not in OVER]
     if not needs:
         return Diagnosis(about="", sentence=f"Step {name} has not begun.", doors=list(doors))
@@ -93,9 +94,9 @@ def _open(execution: Execution, pause: Pause | None, evidence: list[str]) -> Dia
     doors = list(_pause(execution, pause))
     for name in execution.steps:
         doors += closed_doors(execution, name)
-    undoing = _compensation(execution)
-    if undoing is not None:
-        return Diagnosis(about=about, sentence=undoing, doors=doors, evidence=evidence)
+    undoing = diagnose_compensations(execution, evidence)
+    if undoing is not None and execution.status != "paused":
+        return undoing
     telling = sorted((door for door in doors if door.door not in ("needs", "slot", "pause")), key=_rank)
     first = [door for door in doors if door.door == "pause"] or telling
     if first:
@@ -156,7 +157,7 @@ def _at_door(
 
 
 def _going_on(execution: Execution, name: str, step: Step) -> str:
-    """Says what a step does that nothing keeps from running."""
+    """Describes what a step does if nothing keeps it from running."""
     last = step.attempts[-1] if step.attempts else None
     if step.items is not None:
         items = step.items
@@ -192,19 +193,25 @@ def _ended(execution: Execution, decisions: Mapping[str, Decision], evidence: li
         )
     name = failure.get("step")
     if name is None or name not in execution.steps:
+        ended = why_ended(execution, failure)
         return Diagnosis(
             about=about,
-            sentence=f"Execution {execution.id} failed: {short_failure(failure)}.",
-            remedies=[Remedy(words="run it again", command=["retry", str(execution.id)])],
+            sentence=f"Execution {execution.id} failed{ended.cause}.",
+            remedies=ended.remedies,
             evidence=evidence,
         )
-    failed = why_failed(execution, name, failure, decisions.get(name))
+    failed = why_failed(execution, name, failure, decisions.get(name), attempt=_begun(execution.steps[name]))
     return Diagnosis(
         about=about,
-        sentence=f"Execution {execution.id} failed because step {name} failed: {failed.cause}.",
+        sentence=f"Execution {execution.id} failed because step {name} failed{failed.cause}.",
         remedies=failed.remedies,
         evidence=evidence,
     )
+
+
+def _begun(step: Step) -> int:
+    """Returns the number of the last attempt, or another one than 0 if items of a fan-out have begun."""
+    return step.attempt or sum((step.items or {}).values())
 
 
 def _step_over(execution: Execution, name: str, step: Step, decision: Decision | None) -> Diagnosis:
@@ -212,7 +219,12 @@ def _step_over(execution: Execution, name: str, step: Step, decision: Decision |
     match step.status:
         case "completed":
             tries = f"at attempt {step.attempt}" if step.attempt else "without an attempt"
-            return Diagnosis(about="", sentence=f"Step {name} completed {tries}.", evidence=evidence)
+            undone = (
+                f" Its compensation {compensation_words(execution, step.compensation)}."
+                if step.compensation is not None
+                else ""
+            )
+            return Diagnosis(about="", sentence=f"Step {name} completed {tries}.{undone}", evidence=evidence)
         case "skipped":
             sentence = f"Step {name} was skipped: its `when` was false, or the step that it stands in for did not fail."
             return Diagnosis(about="", sentence=sentence)
@@ -225,29 +237,14 @@ def _step_over(execution: Execution, name: str, step: Step, decision: Decision |
             sentence = f"Step {name} was cancelled with its execution before it was done."
             return Diagnosis(about="", sentence=sentence, evidence=evidence)
         case _:
-            failed = why_failed(execution, name, step.failure or {}, decision)
+            failed = why_failed(execution, name, step.failure or {}, decision, attempt=_begun(step))
             stand_in = (
                 f" Its `on_failure` is {step.on_failure}, so the execution goes on."
                 if step.on_failure
                 else ""
             )
-            sentence = f"Step {name} failed: {failed.cause}.{stand_in}"
+            sentence = f"Step {name} failed{failed.cause}.{stand_in}"
             return Diagnosis(about="", sentence=sentence, remedies=failed.remedies, evidence=evidence)
-
-
-def _compensation(execution: Execution) -> str | None:
-    if execution.compensation != "running":
-        return None
-    for name, step in execution.steps.items():
-        undoing = step.compensation
-        if undoing is not None and undoing.status in ("queued", "running", "retrying", "held"):
-            return (
-                f"Execution {execution.id} has failed ({short_failure(execution.failure or {})}) and is being undone: "
-                f"the compensation of step {name} is {undoing.status}."
-            )
-    return (
-        f"Execution {execution.id} has failed ({short_failure(execution.failure or {})}) and is being undone."
-    )
 
 
 # -- evidence

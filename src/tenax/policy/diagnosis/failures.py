@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 from tenax.model.diagnosis import Remedy
 from tenax.model.durations import format_duration
 from tenax.model.execution_views import Execution
+from tenax.policy.operator_actions import FAILED_BY_OPERATOR
 
 
 class Failed(NamedTuple):
     """Holds the cause of a failure in words, and what a person can do about it."""
 
     cause: str
+    """Goes on after `step NAME failed`."""
     remedies: list[Remedy]
 
 
@@ -22,21 +24,39 @@ MESSAGE_SHOWN = 200
 
 
 def why_failed(
-    execution: Execution, step: str, failure: Mapping[str, Any], decision: Mapping[str, Any] | None
+    execution: Execution,
+    step: str,
+    failure: Mapping[str, Any],
+    decision: Mapping[str, Any] | None,
+    *,
+    attempt: int | None,
 ) -> Failed:
-    """Returns why a step or an item has failed. `decision` is the last one on it, or None if it failed without an
-    attempt."""
-    what, again = short_failure(failure), _again(execution, step)
-    if decision is None:
-        return Failed(f"without an attempt: {what}", [*_unstarted(failure), *again])
+    """Returns why a step or an item has failed, after this attempt. `decision` is the last one to fail it, or None if
+    none did."""
+    what, again = short_failure(failure), how_to_run_again(execution, step)
+    if decision is None or failure.get("reason") == FAILED_BY_OPERATOR:
+        when = "" if attempt else " before its first attempt"
+        return Failed(f"{when}: {what}", [*_unstarted(failure), *again])
     return Failed(
-        f"{what}. {_verdict_words(failure, decision)}",
+        f": {what}. {_verdict_words(failure, decision)}",
         [*_by_rule(decision, failure), *_child(failure), *again],
     )
 
 
-def _again(execution: Execution, step: str) -> list[Remedy]:
-    """Returns how to start the step again. A failure that its execution has outlived cannot be started again."""
+def why_ended(execution: Execution, failure: Mapping[str, Any]) -> Failed:
+    """Returns why an execution has failed that no step has failed."""
+    again = how_to_run_again(execution)
+    if failure.get("class") == "budget":
+        spent = (
+            "its budget is spent, also for a retry: raise `budget` in the workflow file, and submit the file"
+        )
+        again = [Remedy(words=spent)]
+    return Failed(f": {short_failure(failure)}", again)
+
+
+def how_to_run_again(execution: Execution, step: str | None = None) -> list[Remedy]:
+    """Returns how to start the step again, or what its execution had not done when it failed. A failure that its
+    execution has outlived cannot be started again."""
     if execution.status != "failed":
         return []
     if execution.compensation is not None:
@@ -44,12 +64,16 @@ def _again(execution: Execution, step: str) -> list[Remedy]:
         return [
             Remedy(words="run all of it again as a new execution, since this one was undone", command=anew)
         ]
+    if step is None:
+        return [
+            Remedy(words="run it again, with what has succeeded kept", command=["retry", str(execution.id)])
+        ]
     command = ["retry", str(execution.id), "--step", step]
     return [Remedy(words="give it one more attempt, with what has succeeded kept", command=command)]
 
 
 def _verdict_words(failure: Mapping[str, Any], decision: Mapping[str, Any]) -> str:
-    """Returns the reason of the decision as a sentence. The failure was named before, so `It` stands for it."""
+    """Returns the reason of the decision as a sentence. The sentence before names the failure, so here it is `It`."""
     reason = str(decision.get("reason") or decision.get("rule"))
     kind = f"{failure.get('class')} ({failure.get('reason')})"
     if reason.startswith(f"{kind}: "):
@@ -119,7 +143,7 @@ def _by_rule(decision: Mapping[str, Any], failure: Mapping[str, Any]) -> list[Re
                 Remedy(words="it was held for too long: find what it waited for before you start it again")
             ]
         case "budget":
-            return [Remedy(words="raise the budget")]
+            return [Remedy(words="to have it tried again: raise `budget` in the workflow file")]
         case _:
             return []
 

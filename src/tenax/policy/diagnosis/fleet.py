@@ -10,7 +10,7 @@ from tenax.model.diagnosis import Diagnosis, Door, Remedy
 from tenax.model.durations import format_duration
 from tenax.model.fleet.queue_limits import rate_words
 from tenax.model.fleet.views import Queue, Worker, WorkerInFull
-from tenax.policy.diagnosis.moments import for_time, in_time
+from tenax.policy.diagnosis.words import for_time, in_time, number_of
 from tenax.policy.dispatch.why_unserved import LiveWorker, Want, why_unserved
 
 
@@ -43,7 +43,7 @@ def diagnose_worker(worker: WorkerInFull, kinds: Sequence[ReadyKind], now: str, 
     about, evidence = f"worker {worker.name}", list(_worker_evidence(worker))
     if not doors:
         sentence = (
-            f"Worker {worker.name} gets work: {worker.queue_depth} of its {worker.slots} slots are in use."
+            f"Worker {worker.name} gets work: it uses {worker.queue_depth} of its {worker.slots} slots."
         )
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
     return _behind(doors, about, f"Worker {worker.name} gets no work", "That ends", now, evidence)
@@ -52,7 +52,7 @@ def diagnose_worker(worker: WorkerInFull, kinds: Sequence[ReadyKind], now: str, 
 def _behind(
     doors: Sequence[Door], about: str, state: str, opening: str, now: str, evidence: Sequence[str]
 ) -> Diagnosis:
-    """Returns the diagnosis of what stands behind closed doors. The first one explains it."""
+    """Returns the diagnosis of a worker or a queue behind closed doors. The first door explains it."""
     first = doors[0]
     return Diagnosis(
         about=about,
@@ -74,7 +74,7 @@ def _state(worker: Worker, now: str) -> Iterator[Door]:
         age = format_duration(round(worker.heartbeat_age, 1))
         reason, remedies = f"it is gone; its last heartbeat came {age} ago", [Remedy(words="start it again")]
     else:
-        reason = f"it is {worker.state}{since}{by}{why}"
+        reason = f"it has been {worker.state}{since}{by}{why}"
         remedies = [Remedy(words="give it work again", command=["workers", "resume", worker.name])]
     yield Door(door="state", subject=f"worker {worker.name}", reason=reason, remedies=remedies)
 
@@ -126,7 +126,7 @@ def _slots(worker: WorkerInFull) -> Iterator[Door]:
     yield Door(
         door="slots",
         subject=f"worker {worker.name}",
-        reason=f"all of its {worker.slots} slots are in use{example}",
+        reason=f"all of its slots ({worker.slots}) are in use{example}",
         remedies=[Remedy(words="see what it runs", command=["workers", "show", worker.name])],
     )
 
@@ -148,7 +148,10 @@ def _work(worker: Worker, kinds: Sequence[ReadyKind]) -> Iterator[Door]:
     reasons = [why_unserved(Want(kind.queue, kind.runtime, kind.labels), own) for kind in served]
     if None not in reasons:
         items = sum(kind.items for kind in served)
-        reason = f"{items:,} items are ready in its queues ({queues}), but it is able to run none of them: {_asked(served[0])}"
+        ready = number_of(items, "item is", "items are")
+        reason = (
+            f"{ready} ready in its queues ({queues}), but it is able to run none of them: {_asked(served[0])}"
+        )
         yield Door(door="work", subject=subject, reason=reason)
 
 
@@ -177,19 +180,29 @@ def _worker_evidence(worker: WorkerInFull) -> Iterator[str]:
 
 
 def diagnose_queue(facts: QueueFacts, workers: Sequence[Worker], now: str) -> Diagnosis:
-    """Diagnoses a queue. `workers` has the live workers that serve it."""
+    """Diagnoses a queue. `workers` has all live workers."""
     queue = facts.queue
+    serving = [one for one in workers if queue.queue in one.queues]
     about = f"queue {queue.queue}"
-    doors = [*_queue_limits(facts), *_queue_workers(facts, workers), *_queue_work(facts, now)]
+    doors = [
+        *_queue_limits(facts),
+        *_unserved(facts, serving, workers),
+        *_full(queue, facts, serving),
+        *_queue_work(facts, now),
+    ]
     evidence = [
         f"items: {queue.ready:,} ready, {queue.running:,} running, {queue.blocked:,} at limits, {queue.waiting:,} to retry",
         *(
             f"worker {one.name}: {one.state}, {one.health}, {one.queue_depth} of {one.slots} slots"
-            for one in workers[:10]
+            for one in serving[:10]
         ),
     ]
     if not doors:
-        sentence = f"Queue {queue.queue} moves: {queue.running:,} items run, and {queue.ready:,} are ready."
+        running, ready = (
+            number_of(queue.running, "item runs", "items run"),
+            number_of(queue.ready, "is", "are"),
+        )
+        sentence = f"Queue {queue.queue} moves: {running}, and {ready} ready."
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
     return _behind(doors, about, f"Queue {queue.queue} does not move", "It goes on", now, evidence)
 
@@ -206,38 +219,44 @@ def _queue_limits(facts: QueueFacts) -> Iterator[Door]:
         return
     change = [Remedy(words="change its limits", command=["queues", "limit", queue.queue])]
     if queue.concurrency is not None and queue.running >= queue.concurrency:
-        reason = f"{queue.running} of {queue.concurrency} items run, its limit"
+        reason = (
+            f"{number_of(queue.running, 'item runs', 'items run')}, and its limit is {queue.concurrency:,}"
+        )
         yield Door(door="limit", subject=subject, reason=reason, remedies=change)
     elif queue.rate is not None and facts.tokens is not None and facts.tokens < 1:
         reason = f"its rate, {rate_words(queue.rate)}, is used up for now"
         yield Door(door="limit", subject=subject, reason=reason, remedies=change)
     elif queue.blocked and not queue.ready:
-        reason = f"{queue.blocked:,} items wait at the concurrency limits of their steps"
+        waiting = number_of(queue.blocked, "item waits", "items wait")
+        reason = f"{waiting} at the concurrency limits of their steps"
         yield Door(door="limit", subject=subject, reason=reason)
 
 
-def _queue_workers(facts: QueueFacts, workers: Sequence[Worker]) -> Iterator[Door]:
+def _unserved(facts: QueueFacts, serving: Sequence[Worker], workers: Sequence[Worker]) -> Iterator[Door]:
+    """Yields a door for each kind of ready work that no live worker takes."""
     queue = facts.queue
-    if not facts.kinds:
-        return
-    live = [_live(worker) for worker in workers]
+    live = [_live(worker) for worker in workers if worker in serving or worker.serves is None]
     for kind in facts.kinds:
         why = why_unserved(Want(kind.queue, kind.runtime, kind.labels), live)
         if why is None:
             continue
-        paused = [one.name for one in workers if one.state == "paused"]
+        paused = [one.name for one in serving if one.state == "paused"]
         start = ["worker", "--queue", queue.queue]
         remedy = (
             Remedy(words="give the worker work again", command=["workers", "resume", paused[0]])
             if paused
             else Remedy(words="start a worker that is able to run them", command=start)
         )
-        reason = f"{kind.items:,} items are ready, and {why}"
+        reason = f"{number_of(kind.items, 'item is', 'items are')} ready, and {why}"
         yield Door(door="worker", subject=f"queue {queue.queue}", reason=reason, remedies=[remedy])
-    free = [one for one in workers if one.state == "active" and one.queue_depth < one.slots]
-    if workers and not free and any(one.state == "active" for one in workers):
-        slots = sum(one.slots for one in workers if one.state == "active")
-        reason = f"all {slots:,} slots of its workers are in use"
+
+
+def _full(queue: Queue, facts: QueueFacts, serving: Sequence[Worker]) -> Iterator[Door]:
+    """Yields the door of ready work whose workers have no free slot."""
+    active = [one for one in serving if one.state == "active"]
+    if facts.kinds and active and all(one.queue_depth >= one.slots for one in active):
+        slots = sum(one.slots for one in active)
+        reason = f"all slots ({slots:,}) of its workers are in use"
         more = Remedy(words="start more workers", command=["worker", "--queue", queue.queue])
         yield Door(door="slots", subject=f"queue {queue.queue}", reason=reason, remedies=[more])
 
@@ -248,7 +267,10 @@ def _queue_work(facts: QueueFacts, now: str) -> Iterator[Door]:
         return
     subject = f"queue {queue.queue}"
     if queue.waiting and facts.next_at is not None:
-        reason = f"nothing is ready; {queue.waiting:,} items wait for a retry, the first one is due {in_time(facts.next_at, now)}"
+        waiting = number_of(queue.waiting, "item waits", "items wait")
+        reason = (
+            f"nothing is ready; {waiting} for a retry, the first one is due {in_time(facts.next_at, now)}"
+        )
         yield Door(door="due", subject=subject, reason=reason, opens_at=facts.next_at)
     else:
         yield Door(door="work", subject=subject, reason="it has no work")

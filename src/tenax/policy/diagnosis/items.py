@@ -9,8 +9,8 @@ from tenax.model.diagnosis import Diagnosis, Door, Remedy
 from tenax.model.execution_views import Execution
 from tenax.model.views import ItemInfo
 from tenax.policy.diagnosis.failures import why_failed
-from tenax.policy.diagnosis.moments import in_time
-from tenax.policy.diagnosis.steps import awaited_door, unserved_door
+from tenax.policy.diagnosis.steps import awaited_door, how_to_release, ready_doors
+from tenax.policy.diagnosis.words import in_time
 
 
 def diagnose_item(
@@ -26,9 +26,9 @@ def diagnose_item(
         sentence = f"Item {name} was cancelled: its step or its execution ended before it was done."
         return Diagnosis(about=about, sentence=sentence, evidence=evidence)
     if item.status == "failed":
-        failed = why_failed(execution, step, item.failure or {}, decision)
+        failed = why_failed(execution, step, item.failure or {}, decision, attempt=item.attempt)
         remedies = [_of_item(remedy, item) for remedy in failed.remedies]
-        sentence = f"Item {name} failed: {failed.cause}."
+        sentence = f"Item {name} failed{failed.cause}."
         return Diagnosis(about=about, sentence=sentence, remedies=remedies, evidence=evidence)
     doors = list(_doors(execution, step, item))
     if not doors:
@@ -61,7 +61,7 @@ def _doors(execution: Execution, step: str, item: ItemInfo) -> Iterator[Door]:
     if execution.status == "paused":
         resume = Remedy(words="let it go on", command=["resume", number])
         yield Door(door="pause", subject=subject, reason="its execution is paused", remedies=[resume])
-    run = Remedy(words="run it now", command=["retry", number, "--step", step, "--item", str(item.item)])
+    which = ["--step", step, "--item", str(item.item)]
     if item.status == "held":
         lost = f": it has cost {len(item.lost_by)} workers their lease ({', '.join(item.lost_by)})"
         reason = (
@@ -69,11 +69,13 @@ def _doors(execution: Execution, step: str, item: ItemInfo) -> Iterator[Door]:
             if item.lost_by
             else f"it is held: {item.last_error or 'no reason is stored'}"
         )
-        yield Door(door="hold", subject=subject, reason=reason, remedies=[run])
+        release = how_to_release(execution, execution.steps[step].held, *which)
+        yield Door(door="hold", subject=subject, reason=reason, remedies=[release])
     elif item.status == "retrying" and item.available_at is not None:
         error = f" ({item.last_error})" if item.last_error else ""
         when = in_time(item.available_at, execution.now)
         reason = f"attempt {item.attempt} has failed{error}, and the next one is due {when}"
+        run = Remedy(words="run it now", command=["retry", number, *which])
         yield Door(door="due", subject=subject, reason=reason, opens_at=item.available_at, remedies=[run])
     elif item.status == "accepted" and item.waiting is not None:
         door = awaited_door(execution, step, subject, {**_plain(item), "item": item.item})
@@ -86,13 +88,7 @@ def _doors(execution: Execution, step: str, item: ItemInfo) -> Iterator[Door]:
             reason=f"{name} waits for one of the slots of its step (`parallelism`)",
         )
     elif item.status == "queued":
-        found = execution.steps[step]
-        if found.unserved is not None:
-            yield unserved_door(execution, subject, found.unserved)
-        if found.limited is not None:
-            yield Door(
-                door="limit", subject=subject, reason=f"its step is at a limit: {found.limited.reason}"
-            )
+        yield from ready_doors(execution, execution.steps[step], subject)
 
 
 def _plain(item: ItemInfo) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tenax.model.diagnosis import Door, DoorName, Remedy
-from tenax.model.execution_views import Execution, Step
-from tenax.model.views import Unserved
+from tenax.model.execution_views import Execution, HeldWork, Step
+from tenax.model.views import Limited, Unserved
 from tenax.policy.diagnosis.failures import short_failure
-from tenax.policy.diagnosis.moments import for_time, in_time
+from tenax.policy.diagnosis.words import for_time, in_time, number_of
 
 OVER = ("completed", "failed", "skipped", "unreachable", "cancelled")
 """States of a step after which nothing of it runs, unless a person starts it again."""
@@ -23,19 +23,7 @@ def closed_doors(execution: Execution, name: str) -> Iterator[Door]:
         return
     subject = f"step {name}"
     yield from _hold(execution, step, subject)
-    if step.limited is not None and step.limited.paused:
-        go_on = Remedy(words="let it go on", command=["queues", "resume", str(step.limited.queue)])
-        yield Door(door="pause", subject=subject, reason=step.limited.reason, remedies=[go_on])
-    if step.unserved is not None:
-        yield unserved_door(execution, subject, step.unserved)
-    if step.limited is not None and not step.limited.paused:
-        since = for_time(step.limited.since, execution.now)
-        yield Door(
-            door="limit",
-            subject=subject,
-            reason=f"it has been at a limit {since}: {step.limited.reason}",
-            remedies=[Remedy(words="see the limits and what runs", command=["queues"])],
-        )
+    yield from ready_doors(execution, step, subject)
     if step.waiting and step.status == "running":
         item = step.waiting.get("item")
         awaiting = subject if item is None else f"step {name}[{item}]"
@@ -48,11 +36,34 @@ def closed_doors(execution: Execution, name: str) -> Iterator[Door]:
     yield from _needs(execution, step, subject)
 
 
+def ready_doors(execution: Execution, step: Step, subject: str) -> Iterator[Door]:
+    """Yields the doors of ready work of a step: its queue is paused, no worker takes it, or it is at a limit."""
+    limited = step.limited
+    if limited is not None and limited.paused:
+        go_on = Remedy(words="let it go on", command=["queues", "resume", str(limited.queue)])
+        yield Door(door="pause", subject=subject, reason=limited.reason, remedies=[go_on])
+    if step.unserved is not None:
+        yield _unserved(execution, subject, step.unserved)
+    if limited is not None and not limited.paused:
+        yield Door(
+            door="limit",
+            subject=subject,
+            reason=f"it has been at a limit {for_time(limited.since, execution.now)}: {limited.reason}",
+            remedies=[_see_limit(limited)],
+        )
+
+
+def _see_limit(limited: Limited) -> Remedy:
+    """Returns how to see what runs under a limit: the queue's, or the `concurrency` of a step or an action."""
+    if limited.queue is None and limited.held_by:
+        return Remedy(words="see what runs under it", command=["show", str(limited.held_by[0])])
+    return Remedy(words="see the limits and what runs", command=["queues"])
+
+
 def _hold(execution: Execution, step: Step, subject: str) -> Iterator[Door]:
     held = step.held
     if held is None:
         return
-    release = Remedy(words="run it now", command=["retry", str(execution.id)])
     what = f"item {held.item} is" if held.item is not None else "it is"
     if held.rule == "poison" or (held.rule is None and held.lost_by):
         workers = ", ".join(held.lost_by)
@@ -60,10 +71,22 @@ def _hold(execution: Execution, step: Step, subject: str) -> Iterator[Door]:
     else:
         reason = f"{what} held: {held.reason or held.rule}"
     more = f"; {held.items - 1} more of its items are held" if held.items > 1 else ""
-    yield Door(door="hold", subject=subject, reason=f"{reason}{more}", opens_at=None, remedies=[release])
+    yield Door(
+        door="hold", subject=subject, reason=f"{reason}{more}", remedies=[how_to_release(execution, held)]
+    )
 
 
-def unserved_door(execution: Execution, subject: str, unserved: Unserved) -> Door:
+def how_to_release(execution: Execution, held: HeldWork | None, *which: str) -> Remedy:
+    """Returns how held work goes on. `which` are the flags that name it. Nobody can release what a budget cannot pay."""
+    if held is not None and held.rule == "budget":
+        words = (
+            "it goes on when attempts in flight give back what is reserved of the budget; see what they do"
+        )
+        return Remedy(words=words, command=["show", str(execution.id)])
+    return Remedy(words="run it now", command=["retry", str(execution.id), *which])
+
+
+def _unserved(execution: Execution, subject: str, unserved: Unserved) -> Door:
     """Returns the door of ready work that no worker takes."""
     since = for_time(unserved.since, execution.now)
     return Door(
@@ -159,11 +182,11 @@ def _slots(step: Step, subject: str) -> Iterator[Door]:
         return
     items = step.items or {}
     used = items.get("running", 0) + items.get("queued", 0) + items.get("accepted", 0)
-    yield Door(
-        door="slot",
-        subject=subject,
-        reason=f"{waiting:,} of {items.get('total', 0):,} items wait for a slot, and {used:,} slots are in use (`parallelism`)",
+    in_use = number_of(used, "slot is", "slots are")
+    reason = (
+        f"{waiting:,} of {items.get('total', 0):,} items wait for a slot, and {in_use} in use (`parallelism`)"
     )
+    yield Door(door="slot", subject=subject, reason=reason)
 
 
 def _needs(execution: Execution, step: Step, subject: str) -> Iterator[Door]:

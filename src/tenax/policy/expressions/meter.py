@@ -26,7 +26,7 @@ class EvaluationError(ValueError):
     """Says why an accepted expression cannot be computed from these values."""
 
 
-class Budget(NamedTuple):
+class WorkBudget(NamedTuple):
     """Holds the budget of one rendering. The server's settings define it."""
 
     work: int = WORK_LIMIT

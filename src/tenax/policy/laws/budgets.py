@@ -14,7 +14,7 @@ _PRECISION = 1e-6
 
 @dataclass(slots=True)
 class UsageFold:
-    """What the attempts of an execution were charged to the budgets of its tree."""
+    """Sums what the attempts of an execution were charged to the budgets of its tree."""
 
     cost_usd: float = 0.0
     tokens: int = 0

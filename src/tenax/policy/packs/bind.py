@@ -30,7 +30,8 @@ def action_references(workflow: Workflow) -> Iterator[ActionReference]:
 
 
 def bind_step(step: Step, action: BoundAction | None) -> Step:
-    """Returns the step as it runs: with the descriptor of its action and the action's timeout. None changes nothing."""
+    """Returns the step as it runs: with the descriptor of its action and the action's timeout. Without an action, returns it as
+    it is."""
     if action is None:
         return step
     own = action.definition.timeout
@@ -41,7 +42,7 @@ def bind_step(step: Step, action: BoundAction | None) -> Step:
 
 
 def parameter_problems(step: Step, action: BoundAction) -> list[str]:
-    """Returns what is wrong with those parameters of a step that are known before it runs."""
+    """Returns the faults of those parameters of a step that are known before it runs."""
     given = step.spec["params"]
     if not isinstance(given, Mapping):
         return []

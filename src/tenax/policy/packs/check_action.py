@@ -24,7 +24,8 @@ def load_action(
     server_retry: ServerPolicy = None,
     limits: DefinitionLimits = _DEFAULT_LIMITS,
 ) -> tuple[ActionDefinition, Policy]:
-    """Loads an action file. Also returns its policy as it is without a step. Raises InvalidDefinition with every mistake."""
+    """Loads an action file. Also returns the policy that the action has by itself, without that of a step. Raises
+    InvalidDefinition with every mistake."""
     action, findings = draft_action(content, filename, limits)
     policy = _check_policy(action, server_retry, findings)
     findings.raise_if_any()

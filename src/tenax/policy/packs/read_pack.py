@@ -28,7 +28,7 @@ _ENDINGS = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class PackLimits:
-    """DefinitionLimits the content of a pack."""
+    """Limits the content of a pack."""
 
     size: int
     """The most bytes of all files together."""

@@ -40,7 +40,8 @@ def resolving(
     server_retry: ServerPolicy,
     bound: Mapping[str, BoundAction],
 ) -> Generator[None, None, dict[str, Policy]]:
-    """Resolves the policies of bound actions again, now with the action's level. Yields after each."""
+    """Resolves the policies of steps with bound actions again, now with the level of the action. Yields after each, so that
+    other work can run."""
     resolved = dict(policies)
     for step in workflow.steps:
         for name, action in _actions_of(step):

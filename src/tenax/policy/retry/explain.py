@@ -15,7 +15,7 @@ from tenax.policy.retry.rules import RULES
 _VERDICTS = {
     "complete": "The step is complete.",
     "retry": "It is run again.",
-    "hold": "It waits: a retry is due, but held back.",
+    "hold": "It waits: an attempt is due, but held back.",
     "fail": "It has failed for good.",
     "stop": "Nothing follows: the execution or the step has ended.",
 }
@@ -27,13 +27,15 @@ def explain_decision(
     failure: Mapping[str, Any] | None,
     *,
     step: str,
-    attempt: int,
+    attempt: int | None,
     brief: bool = False,
 ) -> str:
     """Returns what happened, what was decided by which rule, what that rule and those before it
-    checked, and the delay. `brief` leaves out the rules that did not apply."""
+    checked, and the delay. `attempt` is the last one, or None before the first one. `brief` leaves out the rules that did
+    not apply."""
+    when = f"before attempt {(attempt or 0) + 1}" if _is_admission(decision) else f"attempt {attempt}"
     lines = [
-        f"Step {step}, attempt {attempt}: {decision['verdict']}. {_VERDICTS.get(decision['verdict'], '')}".rstrip(),
+        f"Step {step}, {when}: {decision['verdict']}. {_VERDICTS.get(decision['verdict'], '')}".rstrip(),
         *_what_happened(failure),
         f"Decided by: {decision['rule']} - {rule_meaning(decision['rule'])}.",
         f"Why: {decision['reason']}.",
@@ -42,6 +44,11 @@ def explain_decision(
         *_checks(decision.get("checks", ()), brief=brief),
     ]
     return "\n".join(lines)
+
+
+def _is_admission(decision: Mapping[str, Any]) -> bool:
+    """Returns whether it was decided on the next attempt, and not on the outcome of one."""
+    return any(check["rule"] == "admission" for check in decision.get("checks", ()))
 
 
 def work_name(step: str | None, item: int | None, *, compensation: bool) -> str:
@@ -69,9 +76,11 @@ def _what_happened(failure: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _attempts(decision: Mapping[str, Any], attempt: int) -> list[str]:
+def _attempts(decision: Mapping[str, Any], attempt: int | None) -> list[str]:
     before, after, limit = decision["before"], decision["after"], decision["max_attempts"]
     granted = after.get("granted", 0)
+    if attempt is None or _is_admission(decision):
+        return [f"Attempts: {used(after['counted'], limit, granted)}."]
     if {"held_for", "released_due_in"} & decision.get("controls", {}).keys():
         return [f"Attempts: {used(after['counted'], limit, granted)}; none has ended since it was held."]
     if decision["rule"] == "not_retryable" and decision["verdict"] == "fail":
@@ -167,6 +176,11 @@ def _shown(name: str, value: Any) -> str:
             return format_duration(value)
         case list():
             return f"[{', '.join(str(item) for item in value)}]"
+        case dict():
+            return _cut(f"{{{', '.join(f'{key}: {_shown(key, of)}' for key, of in value.items())}}}")
         case _:
-            text = str(value)
-            return text if len(text) <= 200 else f"{text[:200]}..."
+            return _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."

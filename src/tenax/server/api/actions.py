@@ -50,7 +50,7 @@ async def cancel(request: Request, execution_id: ExecutionId) -> Response:
 async def pause(request: Request, execution_id: ExecutionId) -> Response:
     """Pauses an execution.
 
-    Nothing of it or of its children starts any more. Running attempts may finish.
+    The execution and its children start no more work until they are resumed. Running attempts may finish.
     """
     changed = await _on_execution(request, execution_id, "pause")
     return answer_view(PauseAnswer(id=execution_id, status="paused", changed=changed))
@@ -96,7 +96,8 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
 async def reset(request: Request, execution_id: ExecutionId) -> Response:
     """Resets a step or an item.
 
-    No attempt counts any more, `give_up_after` starts anew, and what failed runs again. A reason is required.
+    The count of attempts starts from 0 again, the time of `give_up_after` starts anew, and what failed runs again. A
+    reason is required.
     """
     body = await read_body(request, bodies.OPERATION)
     return answer_view(await _on_items(request, execution_id, "reset", body))

@@ -23,9 +23,10 @@ router = APIRouter(
 
 @router.post("", **described(AttuneAnswer, body=bodies.ATTUNE_EXECUTION, status=201))
 async def execute(request: Request) -> Response:
-    """Starts an action of a pack, or else a stored workflow.
+    """Starts an action or a workflow in the form of Attune.
 
-    It takes the body of Attune. `config.retry_of` links it to the execution that it repeats.
+    `action_ref` names an action of a pack, or else a stored workflow. `config.retry_of` names the execution that the new one
+    repeats.
     """
     body = await read_body(request, bodies.ATTUNE_EXECUTION)
     config = body.config or bodies.AttuneConfig()

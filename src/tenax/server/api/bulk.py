@@ -28,8 +28,8 @@ router = APIRouter(prefix="/v1/bulk", tags=["bulk"], dependencies=[Depends(refus
 async def create(request: Request) -> Response:
     """Makes a bulk job as a preview.
 
-    It stores and counts what the filter selects now (dead letters for `redrive`, otherwise executions), and nothing is
-    done until it is started. `step`, `result` and `policy` are as in the action on one execution.
+    The job stores the executions that the filter selects now, or the dead letters for `redrive`, and does nothing until
+    it is started. `step`, `result` and `policy` are as in the action on one execution.
     """
     body = await read_body(request, BULK)
     has_result = body.result is not UNSET
@@ -53,7 +53,7 @@ async def create(request: Request) -> Response:
 async def list_jobs(request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Response:
     """Lists the bulk jobs.
 
-    The newest comes first, without its executions.
+    The newest comes first. The list leaves out their executions.
     """
     return answer_view(await engine(request).bulk.list(limit=limit))
 
@@ -62,7 +62,7 @@ async def list_jobs(request: Request, limit: Annotated[int, Query(ge=1, le=500)]
 async def get(request: Request, job_id: JobId) -> Response:
     """Returns a bulk job.
 
-    It has its progress, its first executions, and the first ones that were skipped or that failed.
+    The answer has its progress, its first executions, and the first ones that were skipped or that failed.
     """
     return answer_view(await engine(request).bulk.get(job_id))
 
@@ -90,7 +90,7 @@ async def stop(request: Request, job_id: JobId) -> Response:
 async def resume(request: Request, job_id: JobId) -> Response:
     """Continues a stopped bulk job.
 
-    It acts on the executions that are left, even if its canary failed.
+    The job acts on the executions that are left, even if its canary failed.
     """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     return answer_view(await engine(request).bulk.resume(job_id, actor=actor(request), reason=body.reason))

@@ -48,10 +48,10 @@ async def call_back(
 ) -> Response:
     """Reports the outcome of an async step.
 
-    The callee sends it, and the receipt in the URL is its key. A callback that comes too late is recorded and
-    changes nothing.
+    The callee of the step sends this request, and the receipt in the URL authorises it. A callback that comes too late
+    is recorded and changes nothing.
     """
-    # Before anything of the body is read.
+    # The receipt is checked before the body is read.
     check_receipt(engine(request).context, execution_id, item_id, receipt)
     headers = request.headers
     # A callee may send back what it received. The secret of its own callback must not get into the result.

@@ -1,4 +1,4 @@
-"""Shows dead letters over HTTP, redrives and discards them."""
+"""Serves dead letters: lists, shows, redrives and discards them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def wanted_letters(
     until: Annotated[str | None, _Moment] = None,
     filter: Annotated[  # noqa: A002 -- the parameter's name
         str | None,
-        Query(max_length=MAX_LENGTH, description="a filter of dead letters, beside the parameters"),
+        Query(
+            max_length=MAX_LENGTH,
+            description="a filter of dead letters; the parameters are further terms of it",
+        ),
     ] = None,
 ) -> LetterFilter:
     """Reads the filter of a request."""
@@ -80,7 +83,7 @@ async def list_letters(
 ) -> Response:
     """Lists dead letters.
 
-    The newest failure comes first. The next page starts with `before`, the id of the last one.
+    The newest failure comes first. To get the next page, give the id of the last letter as `before`.
     """
     return answer_view(await engine(request).letters.list(wanted, before=before, limit=limit))
 
@@ -100,7 +103,7 @@ async def group_letters(
 async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=LARGEST_ID)]) -> Response:
     """Returns a dead letter.
 
-    It has the history of its item, its last failure, its input and the last decision.
+    The answer has the history of its item, its last failure, its input and the last decision.
     """
     return answer_view(await engine(request).letters.get(letter_id))
 
@@ -109,8 +112,8 @@ async def get_letter(request: Request, letter_id: Annotated[int, Path(ge=1, le=L
 async def redrive(request: Request) -> Response:
     """Starts the items of dead letters again.
 
-    Of the letters named by `ids` it starts all, or none if one cannot be started. For those that fit `filter` it makes a
-    bulk job with a `rate` and a `canary`, whose number is `bulk`, and starts it unless a `preview` is wanted.
+    With `ids`, all of these letters are redriven, or none if one of them cannot be. With `filter`, a bulk job (`bulk`)
+    with a `rate` and a `canary` redrives the letters that fit, and is started unless a `preview` is wanted.
     """
     body = await read_body(request, bodies.REDRIVE)
     who = actor(request)
@@ -136,7 +139,7 @@ async def redrive(request: Request) -> Response:
 async def discard(request: Request) -> Response:
     """Discards dead letters with a note.
 
-    These are the letters named by `ids`, or the open ones that fit `filter`.
+    `ids` names the letters, or `filter` selects open ones.
     """
     body = await read_body(request, bodies.DISCARD)
     letters, who = engine(request).letters, actor(request)

@@ -58,7 +58,7 @@ router = APIRouter(
 async def submit(request: Request) -> Response:
     """Starts an execution.
 
-    With a `key` that is known, the answer is the earlier execution, and `created` is false.
+    If the `key` was used before, nothing starts: the answer is the earlier execution, and `created` is false.
     """
     submission = await read_body(request, bodies.SUBMISSION)
     [submitted] = await engine(request).submit([submission])
@@ -69,7 +69,7 @@ async def submit(request: Request) -> Response:
 async def submit_many(request: Request) -> Response:
     """Starts up to 1000 executions.
 
-    Starts all of them or none. The answers are in the order of the submissions.
+    Either all of them start, or none does. The answers are in the order of the submissions.
     """
     batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
     return answer_view(await engine(request).submit(batch.submissions))
@@ -79,7 +79,7 @@ async def submit_many(request: Request) -> Response:
 async def check_many(request: Request) -> Response:
     """Checks submissions without starting them.
 
-    Takes up to 1000. The answer says what is wrong with each wrong one.
+    A request has up to 1000 of them. The answer has an entry for each submission that is wrong.
     """
     batch = await read_body(request, bodies.BATCH_OF_SUBMISSIONS)
     return answer_view(await engine(request).find_faults(batch.submissions))
@@ -106,8 +106,8 @@ async def list_executions(
 ) -> Response:
     """Lists executions.
 
-    The newest comes first, and the next page starts with `before`, the id of the last one. `filter` selects, and the
-    other parameters are short forms of its terms.
+    The newest comes first, and the next page begins after `before`, the id of the last execution. `filter` selects
+    executions, and most other parameters are short forms of its terms.
     """
     found = await engine(request).list(
         parse_filter(filter or ""),
@@ -139,7 +139,7 @@ async def events(
 ) -> Response:
     """Returns the events of an execution.
 
-    Returns those with a sequence number beyond `after`, in their order.
+    They come in their order. With `after`, only events with a higher sequence number come.
     """
     return await answer_list(engine(request).event_pages(execution_id, after=after))
 
@@ -190,8 +190,8 @@ async def diagnose(
 ) -> Response:
     """Explains why work does not go on.
 
-    Names the cause for an execution, a step or an item in one sentence. Then come the closed doors, what happens
-    next, and the commands that change it.
+    One sentence names the cause for an execution, a step or an item. Then come all conditions that keep it from running
+    (`doors`), what happens next, and the commands that change it.
     """
     return answer_view(await engine(request).diagnose(execution_id, step=step, item=item))
 
@@ -200,8 +200,8 @@ async def diagnose(
 async def signal(request: Request, execution_id: ExecutionId) -> Response:
     """Sends a signal to an execution.
 
-    The step that waits for it gets it now, or when it begins to wait. With a `key` that is known, the answer
-    is the earlier signal.
+    The step that waits for the signal gets it now, or when it begins to wait. If the `key` was used before, the answer is the
+    earlier signal.
     """
     body = await read_body(request, bodies.SIGNAL)
     done = await engine(request).signal(

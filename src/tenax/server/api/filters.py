@@ -30,7 +30,7 @@ async def list_filters(request: Request) -> Response:
 async def save_filter(request: Request, name: FilterName) -> Response:
     """Saves a filter by name.
 
-    It replaces an earlier one. `@NAME` in other filters stands for its terms.
+    An earlier filter of this name is replaced. `@NAME` in other filters stands for its terms.
     """
     body = await read_body(request, bodies.FILTER)
     return answer_view(await engine(request).filters.save(name, body.filter, actor=actor(request)))

@@ -36,7 +36,7 @@ async def list_workers(
 async def diagnose_worker(request: Request, name: WorkerName) -> Response:
     """Explains why a worker gets no work.
 
-    Names the cause in one sentence. Then come the closed doors and the evidence.
+    One sentence names the cause. Then come all conditions that keep work from it (`doors`), and the evidence.
     """
     return answer_view(await engine(request).diagnose_worker(name))
 
@@ -57,7 +57,7 @@ _CHANGE = described(WorkerAnswer, body=bodies.REASON, optional=True)
 async def pause_worker(request: Request, name: WorkerName) -> Response:
     """Pauses a worker.
 
-    It gets no new work until it is resumed, also after a restart. Its running attempts may finish.
+    It gets no new work until it is resumed, even if it is restarted. Its running attempts may finish.
     """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).pause_worker(name, actor=actor(request), reason=body.reason)
@@ -93,7 +93,7 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
 async def release_worker(request: Request, name: WorkerName) -> Response:
     """Releases the name of a worker.
 
-    The name belongs to no token any more. The next worker that registers under it gets it.
+    From then on the name belongs to no token. It will belong to the token of the next worker that registers under it.
     """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
@@ -104,7 +104,7 @@ async def release_worker(request: Request, name: WorkerName) -> Response:
 async def list_queues(request: Request) -> Response:
     """Lists the queues.
 
-    Lists those that have work, live workers or limits, with the numbers of their items.
+    They are the queues that have work, live workers or limits, each with the numbers of its items.
     """
     return answer_view(await engine(request).queues())
 
@@ -113,7 +113,7 @@ async def list_queues(request: Request) -> Response:
 async def diagnose_queue(request: Request, queue: QueueName) -> Response:
     """Explains why a queue does not move.
 
-    Names the cause in one sentence. Then come the closed doors and the evidence.
+    One sentence names the cause. Then come all conditions that keep its items from running (`doors`), and the evidence.
     """
     return answer_view(await engine(request).diagnose_queue(queue))
 

@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/import", tags=["workflows"], dependencies=[Depend
 async def translate(request: Request) -> Response:
     """Translates a file of another system into workflow files.
 
-    It answers with the files and a report, and stores nothing. `system` is one of those of `tenax import --from`.
+    The answer has the files and a report, and nothing is stored. `system` is a name that `tenax import --from` takes.
     """
     body = await read_body(request, bodies.IMPORT)
     return answer_view(

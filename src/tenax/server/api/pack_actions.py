@@ -1,4 +1,4 @@
-"""Actions of packs: list and show them, and run one on its own."""
+"""Serves the actions of packs: lists and shows them, and runs one on its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ router = APIRouter(prefix="/v1/actions", tags=["packs"], dependencies=[Depends(r
 async def list_actions(request: Request, pack: Annotated[str | None, Plain] = None) -> Response:
     """Lists the actions of the installed packs.
 
-    With `pack`, lists those of this one.
+    With `pack`, it lists the actions of this pack only.
     """
     return answer_view(await engine(request).packs.actions(pack))
 

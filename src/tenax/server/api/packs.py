@@ -1,4 +1,4 @@
-"""Packs of actions: install, list, show and remove them, and give workers their contents."""
+"""Serves packs of actions: installs, lists, shows and removes them, and gives workers their contents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ router = APIRouter(tags=["packs"], dependencies=[Depends(refuse_unknown_paramete
 async def install(request: Request, folder: Annotated[str | None, Plain] = None) -> Response:
     """Installs a pack.
 
-    The body is an uncompressed tar of the pack's folder, whose name is `folder`: it is the name of the pack if its
-    `pack.yaml` says none. An earlier pack of the name is replaced, and executions that use it go on with it.
+    The body is an uncompressed tar of the pack's folder, and `folder` names the pack if its `pack.yaml` does not. An
+    earlier pack of this name is replaced, but executions that use it go on with it.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != ARCHIVE:

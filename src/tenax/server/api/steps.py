@@ -37,7 +37,7 @@ async def items(
 ) -> Response:
     """Lists the items of a fan-out.
 
-    They are in the order of its list. The next page starts with `after`, the number of the last one.
+    They are in the order of its list. To get the next page, give the number of the last item as `after`.
     """
     found = await engine(request).items(
         execution_id, step, states=read_statuses(ITEM_STATUSES, status), after=after, limit=limit

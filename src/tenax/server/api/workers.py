@@ -31,9 +31,8 @@ router = APIRouter(prefix="/v1/worker", tags=["workers"])
 async def register(request: Request) -> Response:
     """Registers a worker.
 
-    The answer says how long its leases last and how often to send heartbeats, and from now on the name
-    belongs to its token. The answer is 409 if the name belongs to another token, or if the worker's
-    `protocol` is too old.
+    The answer says how long its leases last and how often it sends heartbeats, and from now on the name belongs to its
+    token. The answer is 409 if the name belongs to another token, or if the worker's `protocol` is too old.
     """
     who = await read_body(request, bodies.REGISTRATION)
     answered = await engine(request).register(who, token_id=token_id(request))
@@ -44,8 +43,8 @@ async def register(request: Request) -> Response:
 async def lease(request: Request) -> Response:
     """Leases work for free slots.
 
-    Waits up to `wait` seconds for work. Assignments of one step come together: each field is a list with an entry for
-    each of them (`spec` may have one entry for all), and an absent field has its default.
+    If there is none, the request waits up to `wait` seconds. Assignments of one step come in one group: each field is a list
+    with an entry for each assignment (`spec` may have one entry for all), and an absent field has its default.
     """
     wanted = await read_body(request, bodies.LEASE)
 
@@ -55,7 +54,7 @@ async def lease(request: Request) -> Response:
     granted = await services(request).long_polls.wait(
         request, engine(request).lease(wanted), give_back=give_back
     )
-    # Fields with their default are not written, because most steps do not use most fields.
+    # Fields that have their default are not written: most steps use few fields.
     return answer_view(gather_assignments(granted or ()))
 
 
@@ -63,8 +62,9 @@ async def lease(request: Request) -> Response:
 async def report(request: Request) -> Response:
     """Reports the outcomes of attempts.
 
-    Takes up to 1000, those of one step together: each field is a list with an entry for each of them, and
-    `outcome` may have one entry for all that succeeded. The same report again gets the same answer.
+    A request has up to 1000, in a group for each step: each field is a list with an entry for each attempt, and
+    `outcome` may have one entry for all attempts that succeeded. A report that is sent again gets the same answer
+    again.
     """
     reports, size = await read_sized_body(request, bodies.REPORTS)
     answered = gather_answers(await engine(request).report(spread_reports(reports), size=size))
@@ -75,7 +75,7 @@ async def report(request: Request) -> Response:
 async def release(request: Request) -> Response:
     """Releases leases.
 
-    The worker hands back work that it does not run. These attempts are not counted.
+    The worker hands back work that it does not run. The attempts are not counted.
     """
     releases = await read_body(request, bodies.RELEASES)
     await engine(request).release(releases)
@@ -86,7 +86,7 @@ async def release(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """Extends leases.
 
-    Extends the leases that it names. The answer names those that the worker has lost.
+    A heartbeat names the leases of the worker. The answer names those that it has lost.
     """
     beat = await read_body(request, bodies.HEARTBEAT)
     return answer_view(await engine(request).heartbeat(beat))
@@ -96,8 +96,8 @@ async def heartbeat(request: Request) -> Response:
 async def ended(request: Request) -> Response:
     """Reports that a worker's process has died.
 
-    The supervisor of the process sends it. The leases of this life are lost at once, unless a later life has
-    the name.
+    The supervisor of the process sends this request. The leases of this life are lost at once, unless a later life has the
+    name.
     """
     life = await read_body(request, bodies.ENDED_LIFE)
     return answer_view(await engine(request).end_life(life))

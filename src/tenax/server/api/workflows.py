@@ -25,7 +25,7 @@ router = APIRouter(
 async def store(request: Request) -> Response:
     """Stores a workflow without running it.
 
-    From now on its name means this definition. If the same one was stored before, `created` is false.
+    From now on its name means this definition. If the same definition was stored before, `created` is false.
     """
     body = await read_body(request, bodies.WORKFLOW)
     stored = await engine(request).store_workflow(
@@ -38,7 +38,7 @@ async def store(request: Request) -> Response:
 async def list_workflows(request: Request, name: Annotated[str | None, Plain] = None) -> Response:
     """Lists the stored workflows.
 
-    With `name`, lists all versions of this one.
+    With `name`, it lists all versions of this workflow.
     """
     return answer_view(await engine(request).workflows(name))
 
@@ -58,7 +58,7 @@ async def pause(request: Request, name: WorkflowName) -> Response:
 async def resume(request: Request, name: WorkflowName) -> Response:
     """Resumes a paused workflow.
 
-    The executions that were paused with it go on one after the other. Others stay as they are.
+    The executions that were paused with it go on one after the other. Executions that were paused by themselves stay paused.
     """
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_workflow(name, actor=actor(request), reason=body.reason)

@@ -36,7 +36,9 @@ METRICS = _all(
     Metric(
         "tenax_retries_total", "counter", ("reason",), "retries that started, by the reason of the failure"
     ),
-    Metric("tenax_retries_ended_total", "counter", ("result",), "retries that `succeeded` or `failed`"),
+    Metric(
+        "tenax_retries_ended_total", "counter", ("result",), "retries that ended: `succeeded` or `failed`"
+    ),
     Metric(
         "tenax_retry_lateness_seconds", "histogram", (), "seconds from the due time of retries to their start"
     ),
@@ -44,7 +46,7 @@ METRICS = _all(
         "tenax_executions_total",
         "counter",
         ("event",),
-        "executions that were `started`, `completed`, `failed` or `cancelled`",
+        "executions that started or ended: `started`, `completed`, `failed` or `cancelled`",
     ),
     Metric("tenax_leases_lost_total", "counter", (), "leases that ran out, or whose worker died"),
     Metric(
@@ -107,7 +109,7 @@ METRICS = _all(
         "tenax_commit_seconds",
         "histogram",
         ("batch",),
-        "seconds from the begin of a batch to its commit",
+        "seconds from the beginning of a batch to its commit",
         by="server",
     ),
     Metric(

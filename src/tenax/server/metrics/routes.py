@@ -27,7 +27,7 @@ _TEXT["responses"][200]["content"] = {"text/plain": {"schema": {"type": "string"
 async def metrics(request: Request) -> Response:
     """Returns the metrics for Prometheus.
 
-    They are in its text format. Only the leading server exports those of the whole database.
+    They are in its text format. Only the leading server exports metrics of the whole database.
     """
     parts = services(request)
     snapshot = await parts.engine.metrics.snapshots.current()
@@ -57,8 +57,8 @@ async def stats(
 ) -> Response:
     """Returns how retries ended.
 
-    It says for each failure that was retried how often each attempt succeeded, and what it cost in time. Without times,
-    it covers the last day.
+    For each failure that was retried, the answer has how often each attempt succeeded, and the time that it cost. Without
+    `since` and `until`, it covers the last day.
     """
     now = datetime.now(UTC)
     start = None if since is None else moment_of(since, now)
@@ -70,6 +70,6 @@ async def stats(
 async def overview(request: Request) -> Response:
     """Returns an overview for `tenax top`.
 
-    It has figures, throughput by minute, queues, workers, and the newest failures.
+    The answer has figures, throughput by minute, queues, workers, and the newest failures.
     """
     return answer_view(await engine(request).metrics.overview())

@@ -20,7 +20,7 @@ from tenax.server.refusals import Refusals
 from tenax.settings import Settings
 
 SWEEP_EVERY = 1.0
-"""The most seconds between two checks for connections whose time is over."""
+"""The most seconds between two checks for connections whose timeout has passed."""
 BODY_SPARED = 2.0
 """Seconds for which a connection with an unfinished body is not ended to make room for another one."""
 FILES_RESERVED = 100

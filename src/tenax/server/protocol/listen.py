@@ -11,7 +11,7 @@ from tenax.errors import Unreachable, UsageError
 from tenax.settings import Settings
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bound_socket(host: str, port: int) -> socket.socket:
     """Returns a bound socket that does not listen yet, so that no client connects before the server is ready."""
     try:
         [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(

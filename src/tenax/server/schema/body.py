@@ -31,10 +31,10 @@ class Misfit(ValueError):
 
 
 class Body(Generic[T]):
-    """Describes the body of a request: its type, and the checks of its endpoint beyond the type.
+    """Describes the body of a request: its type, and the checks that its endpoint makes beyond the type.
 
-    `fit` returns the value as the endpoint wants it, or raises `Misfit`. `mend` may change a body that was refused. It returns whether the
-    changed body should be read again.
+    `fit` returns the value in the form that the endpoint needs, or raises `Misfit`. `mend` may change a body that was
+    refused. It returns whether the changed body should be read again.
     """
 
     def __init__(

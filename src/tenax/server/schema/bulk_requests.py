@@ -1,4 +1,4 @@
-"""The body of a request for a bulk job."""
+"""Defines the body of a request for a bulk job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenax.server.schema.requests import PersonBody
 
 
 class BulkWanted(PersonBody, frozen=True):
-    """A bulk job to make."""
+    """Makes a bulk job as a preview."""
 
     action: Annotated[
         str,
@@ -24,7 +24,10 @@ class BulkWanted(PersonBody, frozen=True):
     ]
     filter: Annotated[
         str,
-        Meta(max_length=MAX_LENGTH, description="of executions; of dead letters if the action is redrive"),
+        Meta(
+            max_length=MAX_LENGTH,
+            description="a filter of executions, or of dead letters if the action is redrive",
+        ),
     ]
     reason: Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
     rate: Annotated[float, Meta(gt=0, description="How many executions it acts on in a second.")] | None = (

@@ -1,4 +1,4 @@
-"""The bodies of requests that import files of other systems."""
+"""Defines the bodies of requests that import files of other systems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tenax.server.schema.body import Body
 from tenax.server.schema.requests import PersonBody
 
 
-class Import(PersonBody, frozen=True):
+class ImportWanted(PersonBody, frozen=True):
     """Translates a file of another system. Without `system`, Tenax recognises it."""
 
     source: Source
@@ -15,4 +15,4 @@ class Import(PersonBody, frozen=True):
     system: Name | None = None
 
 
-IMPORT = Body(Import)
+IMPORT = Body(ImportWanted)

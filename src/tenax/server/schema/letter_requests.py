@@ -36,7 +36,7 @@ LetterFilterText = Annotated[
 
 
 class Redrive(PersonBody, frozen=True):
-    """Starts the items of letters again: of those of `ids`, or, by a bulk job, of those that fit `filter`."""
+    """Starts the items of dead letters again: of the letters in `ids`, or, by a bulk job, of the letters that fit `filter`."""
 
     ids: Ids | None = None
     reason: Text | None = None
@@ -52,7 +52,7 @@ class Redrive(PersonBody, frozen=True):
 
 
 class Discard(PersonBody, frozen=True):
-    """Puts letters aside: those of `ids`, or the open ones that fit `filter`. One of the two is needed."""
+    """Discards dead letters: the letters in `ids`, or the open ones that fit `filter`. One of the two is needed."""
 
     note: Annotated[str, Meta(min_length=1, max_length=1000, pattern=PLAIN, description="Why.")]
     ids: Ids | None = None

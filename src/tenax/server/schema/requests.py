@@ -66,7 +66,7 @@ class Batch(PersonBody, frozen=True):
 
 
 class Reason(PersonBody, frozen=True):
-    """Says why a person cancels, pauses, drains or resumes something."""
+    """Gives the reason of a person who cancels, pauses, drains or resumes something."""
 
     reason: Text | None = None
 
@@ -79,7 +79,7 @@ class Approval(PersonBody, frozen=True):
 
 
 class Signal(PersonBody, frozen=True):
-    """Sends a signal. A signal with a `key` that was used before is the earlier signal, sent again."""
+    """Sends a signal. If its `key` was used before, it counts as the earlier signal, and nothing is sent."""
 
     name: Name
     data: Any = None
@@ -95,7 +95,7 @@ class Workflow(PersonBody, frozen=True):
 
 
 class Operation(PersonBody, frozen=True):
-    """An action on an execution, on one of its steps, or on one item of a fan-out."""
+    """Acts on an execution, on one of its steps, or on one item of a fan-out."""
 
     step: Name | None = None
     item: Item | None = None
@@ -103,33 +103,34 @@ class Operation(PersonBody, frozen=True):
 
 
 class FilterWanted(PersonBody, frozen=True):
-    """A filter to save."""
+    """Saves a filter."""
 
     filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
 
 
 class Retry(Operation, frozen=True):
-    """Runs again what waits or has failed. `new`: a finished execution runs again as a new one, with these inputs changed."""
+    """Runs waiting retries and failed work again. With `new`, all of a finished execution runs again as a new one, and `input`
+    has the inputs that change."""
 
     new: bool = False
     input: dict[str, Any] | None = None
 
 
 class Completion(Operation, frozen=True, kw_only=True):
-    """The result that a step, or an item of a fan-out, is to have."""
+    """Completes a step, or an item of a fan-out, with this result."""
 
     result: Any
 
 
 class Rescheduling(Operation, frozen=True, kw_only=True):
-    """The fields of the retry policy that change for what waits."""
+    """Changes fields of the retry policy of waiting retries."""
 
     policy: dict[str, Any]
 
 
 class AttuneConfig(PersonBody, frozen=True):
-    """What Attune keeps of a retry. Tenax counts attempts itself, and their limit is in the workflow: these numbers are read and change
-    nothing."""
+    """Describes a retry in the form of Attune. Tenax counts attempts itself, and their limit is in the workflow. So the numbers
+    are accepted and change nothing."""
 
     retry_of: (
         Annotated[
@@ -147,13 +148,14 @@ class AttuneConfig(PersonBody, frozen=True):
         Annotated[int, Meta(description="Changes nothing: the workflow's policy says it.")] | None
     ) = None
     retry_reason: (
-        Annotated[Text, Meta(description="Why it is repeated; `manual_retry` if absent.")] | None
+        Annotated[Text, Meta(description="The reason of the retry; `manual_retry` if absent.")] | None
     ) = None
     original_execution: Annotated[int, Meta(description="Changes nothing: Tenax knows it.")] | None = None
 
 
 class AttuneExecution(PersonBody, frozen=True):
-    """An execution as Attune's API takes it. `action_ref` is an action of a pack, or else the name of a stored workflow."""
+    """Starts an execution in the form of Attune's API. `action_ref` is an action of a pack, or else the name of a stored
+    workflow."""
 
     action_ref: Name
     parameters: dict[str, Any] | None = None

@@ -37,7 +37,7 @@ class PauseAnswer(View):
 
 
 class NewAttuneExecution(View):
-    """A new execution in the form of Attune. `id` is the execution of Tenax."""
+    """Describes a new execution in the form of Attune. `id` is its number in Tenax."""
 
     id: int
     action_ref: str
@@ -56,7 +56,8 @@ class AttuneAnswer(View):
 
 
 class CallbackAnswer(View):
-    """Answers a callback. `applied`: the callback decided the outcome of the work item. `late`: it was recorded and changed nothing."""
+    """Answers a callback. `applied` means that the callback decided the outcome of the work item, `late` that it was recorded
+    and changed nothing."""
 
     status: Literal["applied", "late"]
     verdict: str | None
@@ -82,7 +83,7 @@ class NewToken(View):
 
 
 class Health(View):
-    """Says that the server lives, or that it is ready."""
+    """Says that the server is alive, or that it is ready."""
 
     status: Literal["ok", "ready"]
     measured: dict[str, float] | UnsetType = UNSET

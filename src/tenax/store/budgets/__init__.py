@@ -1,1 +1,1 @@
-"""Keeps the budgets of trees of executions: what is spent, what is reserved, and what running attempts have told."""
+"""Keeps the budgets of trees of executions: what is spent, what is reserved, and what running attempts have used."""

@@ -1,4 +1,4 @@
-"""Keeps what running attempts have told of their usage, and finds trees that have spent too much with it."""
+"""Stores the usage that running attempts report, and finds trees that have spent too much with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OverspentTree:
 
 @dataclass(frozen=True, slots=True)
 class ToldItem:
-    """Is a leased item, with what its attempt has told of its usage."""
+    """Is a leased item, with the usage that its attempt has reported."""
 
     id: int
     execution_id: int
@@ -56,9 +56,9 @@ async def note_usage(tx: Connection, told: Sequence[HeldUsage]) -> None:
     )
 
 
-async def find_told_items(tx: Connection, but: Sequence[int]) -> list[ToldItem]:
-    """Finds leased items whose attempts have told of their usage."""
-    return [ToldItem(*row) for row in await tx.fetch(sql("find_told_items"), but)]
+async def find_told_items(tx: Connection, but: Sequence[int], after: int, limit: int) -> list[ToldItem]:
+    """Finds the next leased items, with ids above `after`, whose attempts have reported usage."""
+    return [ToldItem(*row) for row in await tx.fetch(sql("find_told_items"), but, after, limit)]
 
 
 async def forget_usage(tx: Connection) -> None:

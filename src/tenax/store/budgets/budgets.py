@@ -28,11 +28,11 @@ class BudgetRow:
     spent_tokens: int
     highest: dict[str, list[float]]
     others_usd: float
-    """What is reserved for items that this transaction does not concern."""
+    """The amount reserved for items that this transaction does not concern."""
     others_tokens: int
     others: int
     reserved: dict[int, Amount] = field(default_factory=dict)
-    """What is reserved for the items of this transaction."""
+    """The amount reserved for the items of this transaction."""
 
     @property
     def is_limit(self) -> bool:
@@ -53,8 +53,8 @@ class NewBudget:
 async def lock_budgets(
     tx: Connection, executions: Sequence[int], items: Sequence[int]
 ) -> dict[int, BudgetRow]:
-    """Locks the budgets of these executions and of those above them, and reads them. `items` are those of the
-    transaction. What is reserved for them is read apart."""
+    """Locks the budgets of these executions and of those above them, and reads them. `items` are the items of the transaction.
+    Their reservations are read by themselves."""
     locked = [row["execution_id"] for row in await tx.fetch(sql("lock_budgets"), sorted(set(executions)))]
     rows = await tx.fetch(sql("load_budgets"), locked, items) if locked else []
     found: dict[int, BudgetRow] = {}

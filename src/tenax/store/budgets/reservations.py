@@ -13,7 +13,7 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Holds what is reserved for an item, by budget, and what its running attempt has told."""
+    """Holds what is reserved for an item, by budget, and the usage that its running attempt has reported."""
 
     reserved: Mapping[int, Amount]
     used_usd: float | None
@@ -21,7 +21,7 @@ class Told:
 
 
 async def load_told(tx: Connection, items: Sequence[int]) -> dict[int, Told]:
-    """Returns what is reserved for these items, and what their running attempts have told."""
+    """Returns what is reserved for these items, and the usage that their running attempts have reported."""
     reserved: dict[int, dict[int, Amount]] = {}
     used: dict[int, tuple[float | None, int | None]] = {}
     for row in await tx.fetch(sql("load_reservations"), items):

@@ -1,4 +1,4 @@
-"""Pauses of workflows, and the executions that were paused with them."""
+"""Reads and writes the pauses of workflows, and the executions that were paused with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what was counted of the log."""
+"""Reads the counts of the log."""
 
 from __future__ import annotations
 

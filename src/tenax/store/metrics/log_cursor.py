@@ -1,4 +1,4 @@
-"""Reads the part of the log that is not counted yet, and keeps how far it is counted."""
+"""Reads the part of the log that is not counted yet, and stores how far it is counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cursor(NamedTuple):
     floor: int
     """Rows of the log up to this id are of another cluster, and are not counted again."""
     at: float | None
-    """The Unix time up to which about the log is counted. None if nothing is counted yet."""
+    """The approximate Unix time up to which the log is counted. None if nothing is counted yet."""
 
 
 class LogPart(NamedTuple):
@@ -64,7 +64,7 @@ async def list_log_indexes(tx: Connection) -> dict[str, int]:
 
 
 async def summarize_ranges(tx: Connection, index: str, first: int, end: int) -> bool:
-    """Summarizes ranges of a partition's index. Returns False if this role may not, or another session is at it."""
+    """Summarizes ranges of a partition's index. Returns False if this role may not do so, or another session does it now."""
     try:
         async with tx.transaction():
             await tx.execute("select set_config('lock_timeout', '100ms', true)")

@@ -11,7 +11,7 @@ from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
 Totals = Mapping[tuple[str, tuple[str, ...]], float]
-"""What is added to the totals, by metric and labels."""
+"""Numbers to add to the totals, by metric and labels."""
 
 
 async def name_workflows(tx: Connection, executions: Iterable[int]) -> dict[int, str]:
@@ -34,7 +34,7 @@ async def load_retries_underway(tx: Connection, items: Iterable[ItemKey]) -> dic
 async def write_retries_underway(
     tx: Connection, before: Mapping[ItemKey, RetryUnderway], after: Mapping[ItemKey, RetryUnderway]
 ) -> None:
-    """Writes what has changed of the retries under way."""
+    """Writes the changes of the retries under way."""
     gone = [key for key in before if key not in after]
     changed = [(key, retry) for key, retry in after.items() if before.get(key) != retry]
     if gone:

@@ -1,4 +1,4 @@
-"""Reads and writes bulk jobs: their rows, the executions that they act on, and how far they are."""
+"""Reads and writes bulk jobs: their rows, the executions that they act on, and their progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_EXECUTIONS = 200_000  # executions or dead letters of one job
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """A job to store."""
+    """Describes a job to store."""
 
     action: str
     filter: str
@@ -40,7 +40,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job that the leading server works on."""
+    """Describes a job that the leading server works on."""
 
     id: int
     action: str
@@ -69,7 +69,8 @@ class BulkItem:
 
 @dataclass(frozen=True, slots=True)
 class CanaryCounts:
-    """The first executions or dead letters of a job: all that were acted on, those that have settled, and those that failed."""
+    """Counts the first executions or dead letters of a job: all that were acted on, those that have settled, and those that
+    failed."""
 
     acted: int
     settled: int

@@ -1,4 +1,4 @@
-"""Finds work that is due, has expired or is wanted by no worker, and the time of the next."""
+"""Finds work that is due, has expired, or is refused by all workers, and the time at which more falls due."""
 
 from __future__ import annotations
 

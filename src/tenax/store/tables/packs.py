@@ -21,7 +21,7 @@ class InstalledPack:
 
 
 async def ensure_content(tx: Connection, hash_: str, chunks: int) -> bool:
-    """Makes room for a content. Returns False if it is stored already: then its chunks are there too."""
+    """Stores the row of a content, for its chunks. Returns False if the content is stored already, with its chunks."""
     return bool(await tx.fetchval(sql("ensure_pack_content"), hash_, chunks))
 
 
@@ -67,7 +67,7 @@ async def load_pack(tx: Connection, name: str) -> InstalledPack | None:
 
 
 async def delete_unused(tx: Connection, seconds: float) -> list[str]:
-    """Deletes contents that nothing uses and that were released so many seconds ago. Returns their hashes."""
+    """Deletes contents that nothing uses and that were released at least this many seconds ago. Returns their hashes."""
     return [row["hash"] for row in await tx.fetch(sql("delete_unused_packs"), seconds)]
 
 

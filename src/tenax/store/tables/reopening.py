@@ -1,4 +1,4 @@
-"""Reads and writes for operators' actions, beside the journal: executions that are opened again, and the items that they
+"""Reads and writes what operators' actions need beside the journal: executions that are opened again, and the items that they
 act on."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What started an execution: an attempt of its parent, or nothing."""
+    """Names what started an execution: an attempt of its parent, or nothing."""
 
     id: int
     parent_id: int | None
@@ -46,7 +46,7 @@ async def reopen_execution(
 
 
 async def adopt_child(tx: Connection, child: int, attempt: int) -> None:
-    """Lets this attempt of its parent's item wait for a child that an earlier attempt had started."""
+    """Lets an attempt of the parent's item wait for a child that an earlier attempt had started."""
     await tx.execute(sql("adopt_child"), child, attempt)
 
 

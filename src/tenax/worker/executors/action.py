@@ -35,9 +35,9 @@ from tenax.worker.packs.unpack import DamagedPack
 from tenax.worker.processes.guardian import Guardian
 
 AT_ONCE = 0.2
-"""Seconds up to which finding a pack counts as no time."""
+"""Seconds. A pack that is found within this time takes nothing from the timeout."""
 LEAST_SECONDS = 0.001
-"""Seconds that are left of the timeout at least, however long it took to fetch the pack."""
+"""The fewest seconds that remain of the timeout, however long it took to fetch the pack."""
 _DESCRIBED = 1000  # actions whose descriptions are kept
 
 

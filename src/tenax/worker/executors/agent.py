@@ -16,7 +16,7 @@ from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.outbox_files import list_outbox
-from tenax.worker.executors.process import run_command
+from tenax.worker.executors.process import run_attempt_command
 from tenax.worker.executors.result_file import outcome_of_agent
 from tenax.worker.handlers.error_outcomes import classified_failure
 from tenax.worker.processes.guardian import Guardian
@@ -59,7 +59,7 @@ class AgentExecutor:
         own = self._prepare(assignment, folder)
         pipe = UsagePipe(context.note_usage)
         try:
-            ended = await run_command(
+            ended = await run_attempt_command(
                 self._guardian,
                 assignment,
                 command,
@@ -78,7 +78,7 @@ class AgentExecutor:
         return replace(outcome, result={"output": outcome.result, "outbox": files})
 
     def _prepare(self, assignment: Assignment, folder: Path) -> dict[str, str]:
-        """Writes what the agent reads, and returns the variables that lead it there."""
+        """Writes the files that the agent reads, and returns the variables with their paths."""
         spec = assignment.spec
         prompt, role, model = str(spec["prompt"]), spec.get("role"), self._defaults.model_of(spec)
         inbox, outbox = folder / "inbox", folder / "outbox"

@@ -1,4 +1,4 @@
-"""Lists what an agent left in its outbox. The folder goes with the attempt, so small texts are kept with the list."""
+"""Lists what an agent left in its outbox. The folder is removed with the attempt, so small texts are kept in the list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_FILES = 200
-"""Files that are listed. Of more, only the first ones by name are."""
+"""Files that are listed. If there are more, only the first ones by name are."""
 MOST_TEXT = 65_536
 """Bytes of all texts that are kept together."""
 

@@ -49,7 +49,7 @@ class ProcessExecutor:
         params = b"" if spec.get("params") is None else orjson.dumps(spec["params"])
         (folder / "params.json").write_bytes(params or b"null")
         own = {"TENAX_PARAMS_FILE": str(folder / "params.json")}
-        ended = await run_command(
+        ended = await run_attempt_command(
             self._guardian, assignment, spec["command"], folder, stdin=params, variables=own
         )
         if isinstance(ended, Outcome):
@@ -57,7 +57,7 @@ class ProcessExecutor:
         return outcome_of_process(ended, folder / "result.json", limit=self._result_limit)
 
 
-async def run_command(
+async def run_attempt_command(
     guardian: Guardian,
     assignment: Assignment,
     command: Any,

@@ -17,7 +17,7 @@ from tenax.worker.packs.unpack import DamagedPack, unpack
 CACHE_SIZE = 1_000_000_000
 """Bytes of the packs that a worker keeps, unless the setting `pack_cache` says otherwise."""
 TRIES = 2
-"""How often a pack is fetched before the attempt fails because it arrives damaged."""
+"""Number of times that a pack is fetched. If it arrives damaged each time, the attempt fails."""
 
 
 class PackCache:

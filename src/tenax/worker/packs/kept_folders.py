@@ -1,7 +1,7 @@
 """Keeps unpacked packs in a folder that all workers of a machine may share, and drops those that were unused for longest.
 
 An attempt holds a shared lock on its pack. A pack is dropped under an exclusive lock, so one in use stays.
-The system frees the locks of a worker that was killed.
+The system frees the locks of a worker that was killed. A pack whose files have changed since is dropped and fetched again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
+from tenax.worker.packs.unpack import DamagedPack, Signature, content_of, signature_of
+
 LEFT_BEHIND = 3600.0
 """Seconds after which an unfinished download belongs to a worker that was killed."""
 _UNFINISHED = ".unfinished-"
@@ -26,18 +28,42 @@ class KeptFolders:
     def __init__(self, folder: Path, most: int) -> None:
         self._folder = folder
         self._most = most
+        self._checked: dict[str, Signature] = {}
 
     def use(self, content: str) -> Lock | None:
-        """Returns a lock on a pack that is unpacked. Returns None if it is not."""
-        if not self.folder_of(content).is_dir():
+        """Returns a lock on a pack that is unpacked. Returns None if it is not, or if it was damaged and is dropped now.
+
+        Raises DamagedPack if it is damaged and cannot be dropped, because other attempts use it.
+        """
+        folder = self.folder_of(content)
+        if not folder.is_dir():
             return None
         lock = Lock.take(self._lock_file(content), fcntl.LOCK_SH)
-        if lock is not None and self.folder_of(content).is_dir():
+        if lock is None:
+            return None
+        is_there = folder.is_dir()
+        if is_there and self._is_whole(folder):
             lock.touch()
             return lock
-        if lock is not None:
-            lock.release()
+        lock.release()
+        if is_there and not self._drop(folder) and folder.is_dir():
+            raise DamagedPack(
+                f"the files of the pack {content[:12]} were changed, and other attempts use them"
+            )
         return None
+
+    def _is_whole(self, folder: Path) -> bool:
+        """Returns whether a folder has the content that its name says. Files that have not changed are read once."""
+        try:
+            found = signature_of(folder)
+            if self._checked.get(folder.name) == found:
+                return True
+            if content_of(folder) != folder.name:
+                return False
+        except OSError:
+            return False
+        self._checked[folder.name] = found
+        return True
 
     def folder_of(self, content: str) -> Path:
         return self._folder / content
@@ -92,6 +118,7 @@ class KeptFolders:
         try:
             away = self._folder / f"{_UNFINISHED}{uuid4()}"
             pack.rename(away)
+            self._checked.pop(pack.name, None)
             self.discard(away)
             lock.remove()
         except OSError:

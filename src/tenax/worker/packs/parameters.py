@@ -25,7 +25,7 @@ CHECK_SECONDS = 10.0
 async def find_wrong_parameters(
     guardian: Guardian, declared: Mapping[str, Input], given: Mapping[str, Any]
 ) -> list[str]:
-    """Returns what does not fit, one line for each."""
+    """Returns one line for each parameter that does not fit."""
     if is_checked_shortly(declared, given):
         return find_misfits(declared, given, "action", "parameter")
     job = orjson.dumps({"declared": parameters_as_dict(declared), "given": given})

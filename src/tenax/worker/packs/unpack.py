@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from tenax.errors import InvalidInput, TooLarge
-from tenax.model.packs.archive import ContentHash, read_archive
+from tenax.model.packs.archive import CHUNK, ContentHash, read_archive
+
+Signature = frozenset[tuple[str, int, int, int]]
+"""The path, the size, the mode and the time of the last change of each file. As long as it is the same, so is the content."""
+_WRITABLE = 0o200
+"""The mode of files that actions and Python have added. The files of a pack have no such bit."""
 
 
 class DamagedPack(Exception):
@@ -38,3 +45,32 @@ def unpack(archive: Path, folder: Path, content: str, most: int) -> None:
         raise DamagedPack(
             f"the pack {content[:12]} arrived damaged: its checksum is {found.hexdigest()[:12]}"
         )
+
+
+def content_of(folder: Path) -> str:
+    """Returns the hash of the content that is in a folder now."""
+    found = ContentHash()
+    for path, stat in _files_of(folder):
+        digest = hashlib.sha256()
+        with (folder / path).open("rb") as file:
+            while piece := file.read(CHUNK):
+                digest.update(piece)
+        found.add(path, digest.hexdigest(), executable=bool(stat.st_mode & 0o100))
+    return found.hexdigest()
+
+
+def signature_of(folder: Path) -> Signature:
+    return frozenset((path, stat.st_size, stat.st_mode, stat.st_mtime_ns) for path, stat in _files_of(folder))
+
+
+def _files_of(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yields the pack's files below a folder, of which there may be 10,000, by their paths in the pack."""
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(folder / below) as entries:
+            for one in entries:
+                if one.is_dir(follow_symlinks=False):
+                    pending.append(f"{below}{one.name}/")
+                elif not (found := one.stat(follow_symlinks=False)).st_mode & _WRITABLE:
+                    yield below + one.name, found

@@ -1,4 +1,4 @@
-"""Reads what a running program says of its usage: JSON lines on a file descriptor, each with the sum of its attempt."""
+"""Reads the usage that a running program reports: JSON lines on a file descriptor, each with the sums of the attempt so far."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from tenax.model.attempt.usage import read_usage
 VARIABLE = "TENAX_USAGE_FD"
 """The environment variable that names the file descriptor."""
 _LONGEST_LINE = 65_536
-"""Bytes of a line. What is longer is no usage, and is dropped."""
+"""Bytes of a line. A longer line is dropped."""
 _AT_ONCE = 65_536
 """Bytes that are read together."""
+_LAST_READS = 16
+"""Reads when the pipe is closed. A pipe holds less, unless a process that outlives the attempt goes on writing."""
 
 
 class UsagePipe:
-    """Is a pipe from a program to this process. Lines that are no usage are ignored: they must not fail the attempt."""
+    """Is a pipe from a program to this process. Lines that do not report usage are ignored, because they must not fail the
+    attempt."""
 
     def __init__(self, on_usage: Callable[[Usage], None]) -> None:
         self._on_usage = on_usage
@@ -36,8 +39,9 @@ class UsagePipe:
         """Reads what is left in the pipe, and closes it. A process that outlives the attempt is not waited for."""
         asyncio.get_running_loop().remove_reader(self._source)
         os.close(self.fd)
-        while self._read():
-            pass
+        for _ in range(_LAST_READS):
+            if not self._read():
+                break
         os.close(self._source)
 
     def _read(self) -> bool:

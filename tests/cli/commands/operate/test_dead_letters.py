@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
-from support.hand import Hand, hand_on
+from support.hand import Hand
 from support.letters import exhausted, failed, letters, quarantined, tolerated
 
 from tenax.cli.render.operators.dead_letters import group_table, letter_table
-
-Play = Callable[[Callable[[Hand], Awaitable[Any]]], Any]
-
-
-@pytest.fixture
-def play(database_url: str, tmp_path: Path) -> Play:
-    """What happens before a command: an engine with a clock that stands still."""
-
-    def run(scene: Callable[[Hand], Awaitable[Any]]) -> Any:
-        async def played() -> Any:
-            async with hand_on(database_url, tmp_path) as hand:
-                return await scene(hand)
-
-        return asyncio.run(played())
-
-    return run
 
 
 @pytest.fixture(params=["on the database", "over HTTP"])
@@ -149,11 +130,12 @@ def test_letters_are_discarded_by_number_or_by_flags(tenax, play):
         (("list", "--all", "--status", "open"), "--all and --status exclude each other"),
         (("list", "--until", "soon"), "--until soon: expected a duration"),
         (("list", "--before", "-1"), "-1 cannot be the number of a dead letter"),
-        (("discard", "--note", "x"), "name from 1 to 1,000 dead letters, not 0"),
+        (("discard", "--note", "x"), "which dead letters?"),
+        (("discard", "--note", "x", "--filter", ""), "no flag that selects some"),
         (("discard", "1", "--step", "a", "--note", "x"), "exclude each other"),
         (("discard", "1"), "--note"),
         (("show", "0"), "0 cannot be the number of a dead letter"),
-        (("redrive",), "name from 1 to 1,000 dead letters, not 0"),
+        (("redrive",), "--filter status=open selects all open letters"),
         (("redrive", "1", "--step", "a", "--reason", "x"), "exclude each other"),
         (("redrive", "1", "--canary", "2"), "go with flags that select letters"),
         (("redrive", "--step", "a"), "a bulk action needs a reason"),
@@ -187,17 +169,31 @@ GROUP = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [40, 80, 200, 1000])
-def test_numbers_are_never_cut(width):
+@pytest.mark.parametrize("width", [40, 80, 120, 200, 1000])
+def test_each_letter_is_a_line_and_its_numbers_are_never_cut(width):
     console = Console(width=width, record=True, file=StringIO())
+    console.print(letter_table([LETTER, LETTER]))
+    title, first, second, *_ = console.export_text().splitlines()
+    assert (title.split()[0], first) == ("letter", second)
+    assert first.split()[:2] == ["123456789012", "987654321098"]
+    assert "open" in first
+    assert len(first) <= width
+    console.print(group_table([GROUP]))
+    title, first, *_ = console.export_text().splitlines()
+    assert first.split()[:2] == ["0123456789abcdef", "12,345"]
+    assert len(first) <= width
+
+
+def test_a_wide_terminal_shows_all_of_a_letter():
+    console = Console(width=300, record=True, file=StringIO())
     console.print(letter_table([LETTER]), group_table([GROUP]))
     shown = console.export_text()
     for whole in (
-        "123456789012",
-        "987654321098",
-        "0123456789abcdef",
-        "2026-01-31 12:00:00",
-        "12,345",
+        "a-workflow-with-a-long-name",
         "load[7]",
+        "2026-01-31 12:00:00",
+        "0123456789abcdef",
+        "http_503",
     ):
         assert whole in shown
+    assert "left out" not in shown

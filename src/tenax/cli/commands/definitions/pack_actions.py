@@ -87,9 +87,9 @@ def run(
     Without a server, this process runs the engine and a worker itself. The exit code is 0 if the execution completed, 1 if
     it failed or was cancelled, and 130 if it was left running.
     """
-    from tenax.cli.commands.executions.run import ActionRequest, RunRequest, run_to_the_end
+    from tenax.cli.commands.executions.run import PackActionRun, RunRequest, run_to_the_end
 
-    wanted = ActionRequest(ref, parse_inputs(params, flag="--param"))
+    wanted = PackActionRun(ref, parse_inputs(params, flag="--param"))
     return run_to_the_end(RunRequest(None, action=wanted), where, json=json)
 
 

@@ -62,7 +62,8 @@ def list_(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the workflows that were stored with `tenax store`. A name means the first one listed with it."""
+    """List the workflows that were stored with `tenax store`, and all that are paused. A name means the first one listed
+    with it."""
     if words:
         raise UsageError(
             f"unknown command `workflows {shorten(words[0])}`{suggest(words[0], ('pause', 'resume'))}",
@@ -136,7 +137,7 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
 
     table = new_table("workflow", "version", "content", "stored")
     for row in found:
-        stored = to_the_second(row["created_at"])
+        stored = to_the_second(row["created_at"]) if row["created_at"] else "not stored"
         cells = (one_line(row["name"]), one_line(row["version"] or ""), row["hash"][:12], stored)
         table.add_row(*(Text(cell) for cell in cells))
     return table

@@ -1,4 +1,4 @@
-"""Runs AgentTask files, and prints how agents stand in the same form."""
+"""Runs AgentTask files, and prints the status of agents in the same form."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def status(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Print how an agent stands in the form of an AgentTask: phase, attempts and history, as YAML or JSON."""
+    """Print the status of an agent in the form of an AgentTask: phase, attempts and history, as YAML or JSON."""
     from tenax.cli.commands.executions.agent_status import agent_task
 
     execution = run_async(_found(where, execution_id))

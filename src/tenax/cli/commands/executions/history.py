@@ -1,4 +1,4 @@
-"""Prints the events of an execution, and explains why an execution, a worker or a queue stands as it stands."""
+"""Prints the events of an execution, and explains why an execution, a worker or a queue is in its state."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def explain(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Explain why an execution, a step, an item, a worker or a queue stands as it stands.
+    """Explain why an execution, a step, an item, a worker or a queue is in its state.
 
     The first sentence names the cause. Then come what happens next, what you can do, the evidence, and the decisions on the
     attempts. The last decision on each step or item, and the one on --attempt, have all rules that were looked at. Earlier
@@ -165,7 +165,7 @@ def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any], *, 
     which: list[object] = ["--step", one["step"]]
     if not one.get("compensation"):
         which += [] if one.get("item") is None else ["--item", one["item"]]
-        which += ["--attempt", one["attempt"]]
+        which += [] if one["attempt"] is None else ["--attempt", one["attempt"]]
     whole = where.command("show", execution_id, *which)
     evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
     if evidence:

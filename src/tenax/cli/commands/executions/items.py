@@ -62,7 +62,7 @@ async def _found(
 def _table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.event_lines import attempt_of
+    from tenax.cli.render.event_lines import attempt_of_item
     from tenax.cli.render.table import Column, RankedTable
 
     columns = (
@@ -79,7 +79,7 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
         cells = (
             str(one["item"]),
             one["status"],
-            attempt_of(number, one["max_attempts"], number) if number else "-",
+            attempt_of_item(number, one["max_attempts"]) if number else "-",
             one["worker"] or "",
             one["available_at"] or "",
             _standing(one),

@@ -41,7 +41,7 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRequest:
+class PackActionRun:
     """Names an action of a pack, with its parameters."""
 
     ref: str
@@ -54,7 +54,7 @@ class RunRequest:
 
     submission: Submission | None
     execution_id: int | None = None
-    action: ActionRequest | None = None
+    action: PackActionRun | None = None
 
 
 def run(

@@ -104,19 +104,16 @@ async def with_details(backend: Backend, execution: dict[str, Any]) -> dict[str,
             found = await backend.items(execution["id"], name, states=states, after=-1, limit=SHOWN_ITEMS)
             step["listed_items"] = list(found)
     execution["tree"] = await backend.tree(execution["id"]) if has_children(execution) else None
-    execution["paused_by"] = await _paused_by(backend, execution)
+    execution["paused_by"] = _paused_by(execution)
     return execution
 
 
-async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns `{actor, at, reason, because_of}` of the last pause if the execution is paused, else None."""
+def _paused_by(execution: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the last pause if the execution is paused, else None."""
     if execution["status"] != "paused":
         return None
-    events = reversed(await backend.events(execution["id"]))
-    asked = (e for e in events if e.type == "operator_action" and e.data.get("action") == "pause")
-    if (last := next(asked, None)) is None:
-        return None
-    return {"at": last.at, **{name: last.data.get(name) for name in ("actor", "reason", "because_of")}}
+    acts = reversed(execution.get("operator_actions", ()))  # an older server does not tell
+    return next((one for one in acts if one["action"] == "pause"), None)
 
 
 async def _of_item(

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
-from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.backend.protocol import run_async, start_warning
 from tenax.cli.commands.executions.submit_many import submit_lines
 from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import STDIN, parse_inputs
@@ -79,7 +79,7 @@ async def _submitted(where: TargetFlags, settings: Settings, submission: Submiss
         if not submitted.created:
             execution = await backend.get(number)
             return submitted, key_conflict_text(submission, execution, then="nothing new was started")
-        nobody = await no_worker_warning(backend, number, where)
+        warning = await start_warning(backend, number, where)
     follow = where.command("show", number, "--follow")
     lines = [f"execution {number} is submitted", f"follow it: {follow}"]
-    return submitted, "\n  ".join([*lines, *([nobody] if nobody else ())])
+    return submitted, "\n  ".join([*lines, *([warning] if warning else ())])

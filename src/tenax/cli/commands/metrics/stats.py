@@ -1,4 +1,4 @@
-"""Shows what retries came to."""
+"""Shows how often retries succeeded, and the time that they cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stats(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Show what retries came to: how often each attempt succeeded, and what it cost in time."""
+    """Show how often each attempt of a retry succeeded, and the time that it cost."""
     start, end = parse_since(since), parse_since(until, flag="--until")
     found = run_async(_read(where, by, start, end))
     if json:

@@ -65,7 +65,7 @@ async def _live(where: TargetFlags, every: float) -> None:
 
 
 async def _redraw(backend: Backend, live: Live, every: float, ended: asyncio.Event) -> None:
-    """Draws until the user ends it. An outage is shown below the last picture. The first reading must succeed."""
+    """Redraws the view until the user ends it. An outage is shown below the last picture. The first reading must succeed."""
     from rich.console import Group, RenderableType
     from rich.text import Text
 

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.opening import open_backend
-from tenax.cli.backend.protocol import no_worker_warning, run_async
+from tenax.cli.backend.protocol import run_async, start_warning
 from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import parse_inputs, parse_policy, parse_result
 from tenax.cli.output import print_json, say
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import UsageError
+from tenax.policy.operator_actions import NEED_REASON
 
 Step = Annotated[str | None, Parameter(help="The name of a step.")]
 Item = Annotated[int | None, Parameter(help="The number of an item of the step's fan-out, from 0.")]
@@ -45,7 +46,7 @@ def retry(
         return
     if step is not None or item is not None:
         raise UsageError("--new runs all of the execution", remedy="leave --step and --item out, or --new")
-    answer, nobody = run_async(_run_anew(where, execution_id, parse_inputs(inputs), reason))
+    answer, warning = run_async(_run_anew(where, execution_id, parse_inputs(inputs), reason))
     if json:
         print_json(answer)
         return
@@ -54,7 +55,7 @@ def retry(
         f"execution {number} is submitted: a retry of {execution_id}",
         f"follow it: {where.command('show', number, '--follow')}",
     ]
-    say("\n  ".join([*lines, *([nobody] if nobody else ())]))
+    say("\n  ".join([*lines, *([warning] if warning else ())]))
 
 
 async def _run_anew(
@@ -62,7 +63,7 @@ async def _run_anew(
 ) -> tuple[dict[str, Any], str | None]:
     async with open_backend(where.settings()) as backend:
         answer = await backend.run_anew(execution_id, inputs=inputs or None, reason=reason)
-        return answer, await no_worker_warning(backend, answer["id"], where)
+        return answer, await start_warning(backend, answer["id"], where)
 
 
 def reset(
@@ -75,8 +76,8 @@ def reset(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Count nothing of the attempts so far any more, and let give_up_after start anew. What failed runs again. Attempt
-    numbers and cost go on.
+    """Reset the count of attempts, and start the time of give_up_after anew. What failed runs again. Attempt numbers and cost
+    go on.
     """
     _act(ActionRequest("reset", step, item, reason), execution_id, json=json, where=where)
 
@@ -147,18 +148,40 @@ def reschedule(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Give waiting retries another policy, and compute anew when they are due."""
+    """Give waiting retries another policy, and compute their due times again."""
     changes = None if policy is None else parse_policy(policy)
     asked = ActionRequest("reschedule", step, item, reason, policy=changes)
     _act(asked, execution_id, json=json, where=where)
 
 
 def _act(asked: ActionRequest, execution_id: int, *, json: bool, where: TargetFlags) -> None:
+    _check_flags(asked)
     answer = run_async(_acted(where, execution_id, asked))
     if json:
         print_json(answer)
     else:
-        say("\n  ".join(_lines(answer, where)))
+        say("\n  ".join(_lines(answer, asked, where)))
+
+
+def _check_flags(asked: ActionRequest) -> None:
+    """Refuses a command without a flag that it needs. The API refuses it too, in its own words."""
+    if asked.item is not None and asked.step is None:
+        raise UsageError("--item is the number of an item of a step's fan-out", remedy="give --step STEP too")
+    if asked.action == "complete" and not asked.has_result:
+        raise UsageError(
+            "complete needs the result that the step is to have",
+            remedy="give it: --result JSON; without a result, use resolve",
+        )
+    if asked.action == "reschedule" and asked.policy is None:
+        raise UsageError(
+            "reschedule needs the fields of the policy that change",
+            remedy="""give them: --policy '{"initial_delay": "10s"}'""",
+        )
+    if asked.action in NEED_REASON and not (asked.reason or "").strip():
+        raise UsageError(
+            f"{asked.action} changes a verdict: it needs a reason, which is recorded",
+            remedy="give it: --reason WHY",
+        )
 
 
 async def _acted(where: TargetFlags, execution_id: int, asked: ActionRequest) -> dict[str, Any]:
@@ -176,9 +199,11 @@ _DONE = {
 }
 
 
-def _lines(answer: dict[str, Any], where: TargetFlags) -> list[str]:
+def _lines(answer: dict[str, Any], asked: ActionRequest, where: TargetFlags) -> list[str]:
     number, steps, items = answer["id"], answer["steps"], answer["items"]
     what = ", ".join(steps) or "what its failure had cut short"
+    if asked.item is not None:
+        what = f"{asked.step}[{asked.item}]"
     many = f" ({items:,} items)" if items > len(steps) else ""
     lines = [f"execution {number}: {what}{many} {_DONE[answer['action']]}"]
     if number in answer["reopened"]:
@@ -186,6 +211,13 @@ def _lines(answer: dict[str, Any], where: TargetFlags) -> list[str]:
     others = [str(id_) for id_ in answer["reopened"] if id_ != number]
     if others:
         lines.append(f"with it run again: {', '.join(others)}")
-    if answer["status"] == "running":
-        lines.append(f"follow it: {where.command('show', number, '--follow')}")
+    match answer["status"]:
+        case "running":
+            lines.append(f"follow it: {where.command('show', number, '--follow')}")
+        case "paused":
+            lines.append(
+                f"it is paused, and starts nothing before it is resumed: {where.command('resume', number)}"
+            )
+        case status:
+            lines.append(f"the execution is {status}")
     return lines

@@ -27,7 +27,7 @@ _WISH = Group("New jobs", sort_key=80)
 @Parameter(name="*", group=_WISH)
 @dataclass(frozen=True, slots=True)
 class WishFlags:
-    """Selects the executions of a new job, and says what the action needs."""
+    """Defines the flags that select the executions of a new job, and those that its action needs."""
 
     filter: FilterText = ""
     step: Annotated[str | None, Parameter(help="Act on this step of each execution.")] = None
@@ -95,7 +95,7 @@ def act(
 
 
 def begin(wish: BulkWish, where: TargetFlags, *, preview: bool, json: bool) -> None:
-    """Makes a job, starts it if it is not only a preview, and says so."""
+    """Makes a job, starts it unless only a preview is wanted, and prints it."""
     job = run_async(_created(where, wish, start=not preview))
     if json:
         print_json(job)

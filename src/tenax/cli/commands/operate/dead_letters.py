@@ -204,6 +204,11 @@ def _check_limit(limit: int) -> None:
 
 
 def _check_named(letters: Sequence[int]) -> None:
+    if not letters:
+        raise UsageError(
+            "which dead letters? No number is given, and no flag that selects some",
+            remedy="`tenax dead-letters list` shows their numbers; --filter status=open selects all open letters",
+        )
     if not 1 <= len(letters) <= MAX_NAMED:
         raise UsageError(
             f"name from 1 to {MAX_NAMED:,} dead letters, not {len(letters):,}",

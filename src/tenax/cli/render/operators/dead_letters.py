@@ -6,16 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.cli.render.evidence import everything
 from tenax.cli.render.styles import STYLES
+from tenax.cli.render.table import Column, RankedTable
 
 _MESSAGE = 100
 """Characters of a message in a table."""
@@ -23,36 +21,33 @@ _INPUT = 2000
 """Characters of an input that are shown."""
 
 
-class FittedTable:
-    """Renders a table or, on a terminal that is too narrow for it, some lines for each row. Nothing that people copy is
-    ever cut."""
-
-    def __init__(self, table: Table, rows: Sequence[Sequence[Text]]) -> None:
-        self._table = table
-        self._rows = rows
-        for row in rows:
-            table.add_row(*row)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = options.update(max_width=100_000)
-        if Measurement.get(console, wide, self._table).maximum <= options.max_width:
-            yield self._table
-        else:
-            yield from (line for row in self._rows for line in self._lines(row))
-
-    def _lines(self, row: Sequence[Text]) -> Iterator[RenderableType]:
-        """Renders a row: its first cell, and below it the other cells with their titles."""
-        titles = [str(column.header) for column in self._table.columns]
-        yield Text.assemble((f"{titles[0]} ", "dim"), row[0])
-        for title, cell in zip(titles[1:], row[1:], strict=True):
-            if cell.plain:
-                yield Padding(Text.assemble((f"{title} ", "dim"), cell, overflow="fold"), (0, 0, 0, 2))
+_LETTERS = (
+    Column("letter", right=True),
+    Column("execution", right=True),
+    Column("workflow", rank=5, least=12),
+    Column("item", rank=6, least=10),
+    Column("status"),
+    Column("failure", rank=8),
+    Column("attempts", rank=2, right=True),
+    Column("last", rank=3),
+    Column("group", rank=1),
+    Column("message", rank=7, least=20),
+)
+_GROUPS = (
+    Column("group"),
+    Column("count", right=True),
+    Column("share", rank=2, right=True),
+    Column("failure", rank=7),
+    Column("workflows", rank=4, least=12),
+    Column("steps", rank=5, least=10),
+    Column("first", rank=1),
+    Column("last", rank=3),
+    Column("example", rank=6, least=20),
+)
 
 
 def letter_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Renders a list of dead letters."""
-    titles = ("letter", "execution", "workflow", "item", "status", "failure", "attempts", "last", "group", "message")  # fmt: skip
-    table = new_table(*titles, right=("letter", "execution", "attempts"))
     rows = [
         (
             Text(str(one["id"]), style="bold"),
@@ -68,13 +63,11 @@ def letter_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:
         )
         for one in found
     ]
-    return FittedTable(table, rows)
+    return RankedTable(_LETTERS, rows)
 
 
 def group_table(found: Sequence[Mapping[str, Any]], where: TargetFlags = DEFAULT_TARGET) -> RenderableType:
     """Renders the groups of dead letters, and how to list one of them."""
-    titles = ("group", "count", "share", "failure", "workflows", "steps", "first", "last", "example")
-    table = new_table(*titles, right=("count", "share"))
     rows = [
         (
             Text(one["fingerprint"], style="bold"),
@@ -90,7 +83,7 @@ def group_table(found: Sequence[Mapping[str, Any]], where: TargetFlags = DEFAULT
         for one in found
     ]
     look = where.command("dead-letters", "list", "--fingerprint", found[0]["fingerprint"])
-    return Group(FittedTable(table, rows), Text(), Text(f"list a group: {look}", style="dim"))
+    return Group(RankedTable(_GROUPS, rows), Text(), Text(f"list a group: {look}", style="dim"))
 
 
 def render_letter(letter: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> RenderableType:

@@ -14,19 +14,19 @@ from tenax.cli.output import new_table, one_line, to_the_second
 BAR_WIDTH = 20  # characters of a bar of 100 %
 GROUPS_DRAWN = 10  # groups whose attempts are drawn
 STALE_SECONDS = 10.0
-"""Seconds from which it is said that the counts are old."""
+"""Seconds. Older counts get a note of their age."""
 _SPARKS = "▁▂▃▄▅▆▇█"
 
 
 def counted_words(counted_until: str | None) -> str:
-    """Says how new the counts are."""
+    """Returns how new the counts are."""
     if counted_until is None:
         return "nothing is counted yet: a server counts the log while it runs"
     return f"counted until {to_the_second(counted_until)} UTC"
 
 
 def lag_words(counted_until: str | None, now: datetime | None = None) -> str:
-    """Says that the counts are old. Returns an empty text if they are not."""
+    """Returns a note that the counts are old, or an empty text if they are not."""
     if counted_until is None:
         return counted_words(None)
     behind = ((now or datetime.now(UTC)) - datetime.fromisoformat(counted_until)).total_seconds()
@@ -59,7 +59,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def stats_table(found: Mapping[str, Any]) -> RenderableType:
-    """Returns a line for each group: its failures, and what its retries came to."""
+    """Returns a line for each group: its failures, and how its retries ended."""
     numbers = ("failures", "retries", "succeeded", "success", "ran", "waited")
     table = new_table(found["by"], *numbers, right=numbers)
     for group in found["groups"]:

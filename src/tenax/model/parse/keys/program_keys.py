@@ -102,7 +102,7 @@ class AgentKeys(OwnKeys):
         COMMAND,
     )
     prompt: str = declare(
-        "what the agent is to do. It gets it in the file `$TENAX_PROMPT_FILE`",
+        "the task of the agent, which it gets in the file `$TENAX_PROMPT_FILE`",
         TEXT,
         needed="an agent step needs what the agent is to do",
         stand_in="unread",

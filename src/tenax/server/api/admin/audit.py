@@ -42,7 +42,8 @@ async def list_audit(
 ) -> Response:
     """Lists what people did.
 
-    The newest comes first. The next page starts with `before`, the id of the last one. `after` gives the page before.
+    The newest comes first. Give the id of the last one as `before` for the next page, or that of the first one as `after` for
+    the page before.
     """
     now = datetime.now(UTC)
     kind, name = read_target(target)

@@ -1,4 +1,4 @@
-"""Says whether the server is alive, whether it is ready, and which version it is."""
+"""Answers whether the server is alive, whether it is ready, and which version it has."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def healthz(
         str | None, Query(max_length=10, description="also the measurements of the server")
     ] = None,
 ) -> Response:
-    """Tells that the server lives.
+    """Tells that the server is alive.
 
     With `verbose`, the answer says how often and how long its event loop was held.
     """

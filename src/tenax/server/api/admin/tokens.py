@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 async def list_tokens(request: Request) -> Response:
     """Lists the tokens.
 
-    Revoked ones are listed too. The answer never has their secrets.
+    Revoked tokens are listed too. The answer has no secrets.
     """
     async with engine(request).context.transaction() as tx:
         return answer_view([_info(token) for token in await tokens.list_tokens(tx)])

@@ -34,8 +34,8 @@ async def verify(
 ) -> Response:
     """Checks the history of executions.
 
-    Compares a page of them with all laws. The next page starts with `after`, which is `next` of the last
-    answer, until that is null.
+    One page of executions is compared with all laws. To check the next page, give `next` of this answer as `after`,
+    until it is null.
     """
     moment = None if since is None else moment_of(since, datetime.now(UTC))
     return answer_view(await engine(request).verify(after=after, since=moment, only=execution))

@@ -1,4 +1,4 @@
--- Removes what attempts that are over have told, and reservations of items that are gone.
+-- Removes the usage that ended attempts have reported, and the reservations of items that are gone.
 with told as (
     delete from tenax.attempt_usage u
      where not exists (select from tenax.item i where i.id = u.item_id and i.lease_token = u.lease_token)

@@ -1,5 +1,5 @@
--- Returns the running jobs with the number of actions that their rate allows now: those since the last one, at most
--- those of a second, and at most $1.
+-- Returns the running jobs with the number of actions that their rate allows now: for the time since the last action, but for
+-- one second at most, and never more than $1.
 select j.id, j.action, j.filter, j.reason, j.started_by, j.canary, j.max_failed, j.canary_state, j.step,
        j.result, j.policy,
        case when j.rate is null then $1::integer

@@ -1,4 +1,4 @@
--- Discards these letters as far as they are open. Their executions are locked.
+-- Discards those of these letters that are open. Their executions are locked.
 update tenax.dead_letter l
    set status = 'discarded', note = $2::text, actor = $3::text, changed_at = $4::timestamptz
  where l.item_id = any($1::bigint[]) and l.status = 'open'

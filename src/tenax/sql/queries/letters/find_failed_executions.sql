@@ -1,5 +1,5 @@
--- Finds executions whose log may have a failure that needs a dead letter. Text of users may look the same: their events
--- decide.
+-- Finds executions whose log may have a failure that needs a dead letter. Texts of users may look the same, so the caller reads
+-- the events.
 select distinct l.execution_id
   from tenax.log l
  where l.execution_id is not null

@@ -1,5 +1,5 @@
--- Deletes contents that were released so many seconds ago, that no pack is, and that no open execution uses. Returns
--- their hashes.
+-- Deletes contents that no installed pack has, that were released at least $1 seconds ago, and that no open execution uses.
+-- Returns their hashes.
 delete from tenax.pack_content c
  where c.released_at < tenax.now() - make_interval(secs => $1::double precision)
    and not exists (select from tenax.pack k where k.hash = c.hash)

@@ -1,4 +1,4 @@
--- Makes a content the meaning of a pack's name. Returns the content that it was before.
+-- Makes this content the one that a pack's name means. Returns the content that it meant before.
 with before as (
     select hash from tenax.pack where name = $1::text for update
 ), released as (

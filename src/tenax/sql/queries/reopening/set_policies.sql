@@ -1,4 +1,4 @@
--- Gives each item a retry policy of its own: the $2-th of $3.
+-- Gives items retry policies of their own. $2 has the number of each item's policy in the list $3.
 update tenax.item i
    set policy = p.policy, max_attempts = (p.policy ->> 'max_attempts')::integer
   from unnest($1::bigint[], $2::integer[]) as x (id, n)

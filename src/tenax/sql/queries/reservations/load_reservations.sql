@@ -1,4 +1,4 @@
--- Returns what is reserved for these items, and what their running attempts say that they have used.
+-- Returns what is reserved for these items, and the usage that their running attempts have reported.
 select i.id as item_id, r.budget, r.cost_usd, r.tokens, u.cost_usd as used_usd, u.tokens as used_tokens
   from tenax.item i
   left join tenax.reservation r on r.item_id = i.id

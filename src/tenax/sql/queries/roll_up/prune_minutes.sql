@@ -1,4 +1,4 @@
--- Deletes at most $2 rows of each table that are older than $1 seconds.
+-- Deletes rows that are older than $1 seconds, at most $2 of each table.
 with before as materialized (
     select tenax.now() - make_interval(secs => $1::double precision) as at
 ), attempts as (

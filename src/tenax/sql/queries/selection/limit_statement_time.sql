@@ -1,2 +1,2 @@
--- Limits the time of each further statement of the transaction.
+-- Limits the time of each later statement of the transaction.
 select set_config('statement_timeout', $1::text, true)

@@ -1,4 +1,4 @@
-"""Words for points in time, seen from now."""
+"""Describes points in time, as seen from now, and numbers of things."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def in_time(at: str, now: str) -> str:
 def for_time(since: str, now: str) -> str:
     """Returns `for 12s`: the time from `since` to now."""
     return f"for {_rounded(max(0.0, -seconds_until(since, now)))}"
+
+
+def number_of(count: int, one: str, many: str) -> str:
+    """Returns a number with the words for one thing or for many: `1 item waits`, `2 items wait`."""
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def _rounded(seconds: float) -> str:
