@@ -25,7 +25,7 @@ async def test_a_failing_group_appears_and_leads_to_its_executions(server, hand,
         await asyncio.to_thread(hand.fail, f"order {n} of <b>shop failed: {LONG}")
     group = page.locator("#groups tbody tr")
     await expect(group).to_have_count(1, timeout=SLOW)
-    await expect(group).to_contain_text("order <n> of <b>shop failed")
+    await expect(group).to_contain_text("order <n> of <b>shop failed", timeout=SLOW)
     await expect(group).to_contain_text("sync-orders")
     await expect(page.locator("#failing")).to_contain_text("fetch", timeout=SLOW)
     await expect(page.locator("#figures")).to_contain_text("1 failed", timeout=SLOW)

@@ -16,6 +16,8 @@ from tenax.ui.live.fragments import Rendered
 MIN_PAUSE = 0.5  # seconds between two renderings of a page
 COST_PAUSE = 10.0
 """The pause in multiples of the time that the last rendering took. Pages that are expensive to render are rendered less often."""
+MOST_PAUSE = 5.0
+"""Seconds of the longest such pause. One rendering that was slow for once does not stop the page for long."""
 RENDERED_AT_ONCE = 2  # pages that are rendered at the same time, so that they leave the server its time
 MOST_STREAMS = 1000  # streams of one server
 _log = structlog.get_logger("tenax.ui")
@@ -70,7 +72,7 @@ class Topic:
             while True:
                 changed.clear()
                 cost = await self._render()
-                await asyncio.sleep(max(MIN_PAUSE, COST_PAUSE * cost))
+                await asyncio.sleep(min(max(MIN_PAUSE, COST_PAUSE * cost), MOST_PAUSE))
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self.subject.every if self.trouble is None else MIN_PAUSE):
                         await changed.wait()
