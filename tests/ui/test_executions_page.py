@@ -12,7 +12,7 @@ ONE = "name: one\nworkflow: [{step: a, type: python, task: t}]\n"
 
 
 async def test_the_list_shows_a_failure_and_its_recovery_without_a_reload(server, hand, browser):
-    page = await browser.open(f"{server.url}/")
+    page = await browser.open(f"{server.url}/executions")
     await expect(page.get_by_text("Nothing has run yet")).to_be_visible()
     execution = await asyncio.to_thread(hand.submit)
     row = page.locator(f"#execution-{execution}")

@@ -43,7 +43,7 @@ async def test_the_link_of_the_server_signs_in_once(start_with_link, browser):
     browser.forgive("status of 401|answered: /sign-in 401")
     server, link = start_with_link
     page = await browser.open(link)
-    await expect(page).to_have_url(f"{server.url}/executions")
+    await expect(page).to_have_url(f"{server.url}/")
     await expect(page.locator(".who")).to_contain_text("admin")
     await page.context.clear_cookies()
     await page.goto(link)
@@ -57,7 +57,7 @@ async def test_without_scripts_the_link_has_a_button(start_with_link, browser):
     async with browser.without_scripts() as plain:
         page = await plain.open(link)
         await page.get_by_role("button", name="Sign in").click()
-        await expect(page).to_have_url(f"{server.url}/executions")
+        await expect(page).to_have_url(f"{server.url}/")
 
 
 def test_looking_at_the_link_does_not_use_it_up(start_with_link):

@@ -127,7 +127,11 @@ class EngineReads:
 
     async def diagnose_queue(self, name: str) -> Diagnosis:
         """Explains why a queue does not move."""
-        return await diagnosis.diagnose_queue(self.context, name)
+        return (await diagnosis.read_queue(self.context, name)).diagnosis
+
+    async def queue(self, name: str) -> diagnosis.QueueInFull:
+        """Returns a queue with the live workers that serve it, and explains why it does not move."""
+        return await diagnosis.read_queue(self.context, name)
 
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None

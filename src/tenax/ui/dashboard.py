@@ -12,6 +12,8 @@ from tenax.engine.engine import Engine
 from tenax.errors import Forbidden, Unauthorized
 from tenax.store.fleet.tokens import Role, Token
 from tenax.ui.assets import PREFIX as ASSETS
+from tenax.ui.live.kept import KeptReadings
+from tenax.ui.live.samples import Samples
 from tenax.ui.live.topics import Topics
 from tenax.ui.page import Page
 from tenax.ui.rendering import Renderer
@@ -59,6 +61,8 @@ class Dashboard:
         self.pages = pages
         self.renderer = Renderer()
         self.topics = Topics()
+        self.readings = KeptReadings()
+        self.backlog = Samples()
         self.sessions = Sessions(lambda: engine.context.secret)
         self.codes = SignInCodes()
 
@@ -71,7 +75,7 @@ class Dashboard:
     def owns(self, scope: Scope) -> bool:
         """Returns whether a request is for the dashboard: by its path, or because a browser asks for a page that is not there."""
         path = scope["path"]
-        if path == "/" or path.startswith(ASSETS) or self._page_at(path) is not None:
+        if path.startswith(ASSETS) or self._page_at(path) is not None:
             return True
         if any(_is_below(path, api) for api in NOT_OURS):
             return False
@@ -85,7 +89,7 @@ class Dashboard:
         path, method, headers = scope["path"], scope["method"], headers_of(scope)
         if method not in READING:
             _refuse_other_sites(headers)
-        if path == "/" or path.startswith(ASSETS) or _is_below(path, SIGN_IN):
+        if path.startswith(ASSETS) or _is_below(path, SIGN_IN):
             return None
         visitor = await self._identify(scope, headers)
         page = self._page_at(path)

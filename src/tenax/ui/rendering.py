@@ -8,8 +8,10 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from tenax import __version__
+from tenax.drawing.figures.sparkline import draw_sparkline
 from tenax.policy.retry.explain import rule_meaning
 from tenax.ui import words
 from tenax.ui.action_words import FORMS, in_order, rarer
@@ -38,12 +40,20 @@ def make_environment() -> Environment:
         "first_line": words.first_line,
         "pretty": pretty,
         "percent": words.percent,
+        "short": words.short,
+        "known": words.known,
+        "filter_value": words.filter_value,
     }
     environment.globals |= {
         "asset_url": asset_url,
         "query": words.query,
         "seconds_between": words.seconds_between,
         "version": __version__,
+        "sparkline": sparkline,
+        "names": words.names,
+        "command": words.command,
+        "labels": words.labels,
+        "column_value": words.column_value,
     }
     environment.globals |= {
         "FORMS": FORMS,
@@ -63,6 +73,13 @@ def make_environment() -> Environment:
 def pretty(value: Any) -> str:
     """Writes JSON for people."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def sparkline(
+    values: Sequence[float | None], name: str, unit: str = "", most: float | None = None, width: int = 120
+) -> Markup:
+    """Draws a small series. Its texts are escaped by the drawing."""
+    return Markup(draw_sparkline(values, name=name, unit=unit, most=most, width=width))  # noqa: S704 -- the drawing escapes its texts
 
 
 class Renderer:

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastapi import APIRouter, Depends, FastAPI
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 
 from tenax.engine.engine import Engine
 from tenax.ui import assets
 from tenax.ui.dashboard import Dashboard
 from tenax.ui.forms import check_form
-from tenax.ui.pages.registry import HOME, PAGES
+from tenax.ui.pages.registry import PAGES
 from tenax.web.auth import Authenticator
 from tenax.web.long_poll import LongPolls
-
-router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-async def root(_: Request) -> Response:
-    return RedirectResponse(HOME, 307)
 
 
 def mount(app: FastAPI, engine: Engine, authenticator: Authenticator, long_polls: LongPolls) -> Dashboard:
@@ -33,7 +24,6 @@ def mount(app: FastAPI, engine: Engine, authenticator: Authenticator, long_polls
 
 
 def _routers() -> Iterator[APIRouter]:
-    yield router
     yield assets.router
     for page in PAGES:
         yield page.router

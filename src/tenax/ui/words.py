@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from tenax.model.durations import format_duration
+from tenax.model.filters.terms import Filter, Match, Words
 
 TONES = {
     "completed": "good",
@@ -31,6 +34,7 @@ TONES = {
     "quarantined": "held",
     "failed": "bad",
     "unhealthy": "bad",
+    "unserved": "bad",
     "lost": "bad",
     "open": "bad",
     "cancelled": "off",
@@ -81,6 +85,50 @@ def duration(seconds: float) -> str:
 
 def number(value: float) -> str:
     return f"{value:,}"
+
+
+def short(value: float | None) -> str:
+    """Writes a number with three digits at most, or a whole number: 0.25, 12.5, 1,234. None is a dash."""
+    return DASH if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def known(values: Sequence[float | None]) -> list[float]:
+    """Returns the values that are known. A line of a rate that is seldom known would have many gaps."""
+    return [value for value in values if value is not None]
+
+
+def names(values: Sequence[str], most: int = 3) -> str:
+    """Writes the first of some names, and how many more there are."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return f"{', '.join(values[:most])}{more}"
+
+
+def command(arguments: Sequence[str]) -> str:
+    """Writes a command of the command line, to be copied into a shell."""
+    return shlex.join(["tenax", *arguments])
+
+
+def labels(values: Mapping[str, str]) -> str:
+    """Writes labels: gpu=a100, zone=b."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def column_value(column: str, value: object) -> str:
+    """Writes a value of a column of a worker's health. None is a dash."""
+    if value is None:
+        return DASH
+    if column == "failure_rate" and isinstance(value, float):
+        return percent(value)
+    if column == "heartbeat_age" and isinstance(value, int | float):
+        return duration(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+def filter_value(text: str) -> str:
+    """Writes a value of a filter."""
+    return str(Filter((Words("x", (Match(text),)),))).removeprefix("x=")
 
 
 def percent(share: float | None) -> str:

@@ -167,6 +167,8 @@ def _point(at: datetime, ended: Row, begun: Row, late: Mapping[int, int]) -> Ser
         first_attempts=first,
         retries=retries,
         retry_rate=_share(retries, first),
+        retries_succeeded=recovered,
+        retries_failed=again,
         retry_success_rate=_share(recovered, recovered + again),
         executions_started=begun.get("started") or 0,
         executions_completed=begun.get("completed") or 0,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from tenax.errors import NotFound, UsageError
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events import timestamp
 from tenax.model.execution_views import Execution
+from tenax.model.fleet.views import Queue, Worker
 from tenax.model.source.findings import suggest
 from tenax.policy.diagnosis import executions as of_executions
 from tenax.policy.diagnosis import fleet as of_fleet
@@ -133,8 +134,16 @@ async def diagnose_worker(context: EngineContext, name: str) -> Diagnosis:
     return of_fleet.diagnose_worker(worker, kinds, now, context.settings.lease)
 
 
-async def diagnose_queue(context: EngineContext, name: str) -> Diagnosis:
-    """Diagnoses a queue: why it does not move."""
+class QueueInFull(NamedTuple):
+    """Holds a queue, the live workers that serve it, and why it does not move."""
+
+    queue: Queue
+    serving: Sequence[Worker]
+    diagnosis: Diagnosis
+
+
+async def read_queue(context: EngineContext, name: str) -> QueueInFull:
+    """Reads a queue with its workers, and diagnoses it."""
     async with context.view() as tx:
         known = await queues.list_queues(tx, context.settings.lease)
         state = await queues.queue_state(tx, name)
@@ -146,4 +155,6 @@ async def diagnose_queue(context: EngineContext, name: str) -> Diagnosis:
             remedy="`tenax queues` lists them",
         )
     facts = of_fleet.QueueFacts(found[name], kinds, state.tokens, timestamp(state.next_at))
-    return of_fleet.diagnose_queue(facts, await list_workers(context, gone=False), timestamp(state.now))
+    live = await list_workers(context, gone=False)
+    diagnosis = of_fleet.diagnose_queue(facts, live, timestamp(state.now))
+    return QueueInFull(found[name], [one for one in live if name in one.queues], diagnosis)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+
+from tenax.errors import UsageError
+from tenax.model.source.findings import shorten
 
 MAX_LIMIT = 1_000_000
 """The largest concurrency, rate and burst."""
 MIN_RATE = 1 / 86400  # starts per second: one a day
 PER_SECOND = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """The seconds of each unit of a rate."""
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +38,14 @@ def rate_words(rate: float) -> str:
     unit = next((unit for unit, seconds in PER_SECOND.items() if rate * seconds >= 0.9995), "d")
     number = f"{rate * PER_SECOND[unit]:,.3f}".rstrip("0").rstrip(".")
     return f"{number}/{unit}"
+
+
+def parse_rate(name: str, text: str, *, or_else: str = "") -> float:
+    """Returns a rate per second. `name` is that of the flag or field, and `or_else` names what it takes beside rates, for errors."""
+    found = _RATE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{name} {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h{or_else}")
+    rate = float(found[1]) / PER_SECOND[found[2]]
+    if not MIN_RATE <= rate <= MAX_LIMIT:
+        raise UsageError(f"{name} {shorten(text)}: expected a rate from 1/d to {MAX_LIMIT:,}/s{or_else}")
+    return rate

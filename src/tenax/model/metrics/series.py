@@ -26,6 +26,8 @@ class SeriesPoint(View):
     """Retries that started."""
     retry_rate: float | None
     """Retries in proportion to first attempts."""
+    retries_succeeded: int
+    retries_failed: int
     retry_success_rate: float | None
     """The part of the retries that ended which succeeded."""
     executions_started: int

@@ -1,6 +1,7 @@
 // Draws charts with uPlot: one for each element with `data-chart`, in the colours of the theme.
 "use strict";
 (() => {
+  const LEGEND = 28; // pixels of a line that names series
   const drawn = new Map();
 
   function colour(box, tone) {
@@ -12,6 +13,9 @@
     return found;
   }
 
+  // One value makes no line, so it is a point.
+  const isSparse = (values) => values.filter((value) => value !== null).length < 2;
+
   function draw(box) {
     const { times, series, unit } = JSON.parse(box.dataset.chart);
     const ink = colour(box, "muted");
@@ -20,14 +24,17 @@
     const axis = { stroke: ink, grid, ticks: { show: false }, font };
     const options = {
       width: box.clientWidth,
-      height: box.clientHeight,
+      height: box.clientHeight - (series.length > 1 ? LEGEND * Math.ceil(series.length / 3) : 0),
       legend: { show: series.length > 1 },
       cursor: { points: { size: 6 } },
-      series: [{}, ...series.map(({ name, tone }) => ({ label: name, stroke: colour(box, tone), width: 1.5, points: { show: false } }))],
+      series: [{}, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, spanGaps: true, points: { show: isSparse(values), size: 4 } }))],
       axes: [axis, { ...axis, size: 52, values: (_, values) => values.map((value) => `${value.toLocaleString()}${unit}`) }],
     };
     return new window.uPlot(options, [times, ...series.map(({ values }) => values)], box);
   }
+
+  // Names the lines of a chart, and whether they are points. A chart with the same lines takes new values without being drawn anew.
+  const namesOf = (box) => JSON.parse(box.dataset.chart).series.map(({ name, values }) => `${name}${isSparse(values)}`).join();
 
   function drawAll({ again = false } = {}) {
     for (const [box, { plot }] of drawn) {
@@ -39,8 +46,14 @@
     for (const box of document.querySelectorAll("[data-chart]")) {
       const before = drawn.get(box);
       if (before && !again && before.data === box.dataset.chart) continue;
+      if (before && !again && before.names === namesOf(box)) {
+        const { times, series } = JSON.parse(box.dataset.chart);
+        before.plot.setData([times, ...series.map(({ values }) => values)]);
+        before.data = box.dataset.chart;
+        continue;
+      }
       before?.plot.destroy();
-      drawn.set(box, { plot: draw(box), data: box.dataset.chart });
+      drawn.set(box, { plot: draw(box), data: box.dataset.chart, names: namesOf(box) });
     }
   }
 

@@ -11,12 +11,11 @@ from cyclopts import App, Parameter
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
 from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
-from tenax.cli.input.rates import parse_rate
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.drawing.text_lines import one_line, to_the_second
 from tenax.errors import UsageError
-from tenax.model.fleet.queue_limits import MAX_LIMIT, QueueLimits, rate_words, usual_burst
+from tenax.model.fleet.queue_limits import MAX_LIMIT, QueueLimits, parse_rate, rate_words, usual_burst
 from tenax.model.source.findings import nearest, shorten, suggest
 
 if TYPE_CHECKING:

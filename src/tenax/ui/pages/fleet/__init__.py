@@ -1,0 +1,1 @@
+"""Shows workers and queues, and acts on them."""
