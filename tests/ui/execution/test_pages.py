@@ -67,7 +67,7 @@ def test_the_overview_says_why_it_stands_and_leads_to_its_parts(hand, read):
         f"{here}/steps/fetch",
     } <= links(page)
     assert f"{here}/steps/fetch#attempt-1" in links(page)  # the bar of the timeline
-    assert f"{here}/cancel" in links(page)
+    assert f"{here}/actions/cancel" in links(page)
 
 
 def test_an_execution_that_is_not_there_is_an_error_page(read):
