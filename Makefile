@@ -49,8 +49,8 @@ dist: $(RUN_STAMP) ## writes a wheel and a source distribution to dist/
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build --directory dist
 
-demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
-	@$(BIN)/python -m tenax.demo
+demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes; KEEP=1 keeps it running, with its page
+	@$(BIN)/python -m tenax.demo $(if $(KEEP),--keep)
 
 up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 	@$(BIN)/tenax up

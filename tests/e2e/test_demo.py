@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 SHOWN = (
@@ -74,6 +77,35 @@ def check(ended: subprocess.CompletedProcess[str], folder: Path) -> None:
 def test_the_demo_shows_a_recovery_and_leaves_nothing_behind(temporary: Path) -> None:
     # As root this is also the case in which PostgreSQL's account cannot reach the folder: it is of mode 0700.
     check(demo(temporary), temporary)
+
+
+def test_the_demo_that_is_kept_leads_to_its_page_until_it_is_interrupted(temporary: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TENAX_")}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tenax.demo", "--keep"],
+        cwd=temporary,
+        env={**kept, "TMPDIR": str(temporary), "HOME": str(temporary), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert running.stdout is not None
+        link = next(line.strip() for line in running.stdout if "/sign-in?code=" in line)
+        assert link.endswith("&next=/executions/1")
+        with httpx2.Client(base_url=link.partition("/sign-in")[0], follow_redirects=True) as browser:
+            form = browser.get(link)
+            fields = dict(re.findall(r'name="(\w+)"[^>]*value="([^"]*)"', form.text))
+            page = browser.post("/sign-in", data=fields)
+        assert page.status_code == 200, re.findall(r"notice-title.*", page.text)
+        assert "fetch_prices" in page.text
+        running.send_signal(signal.SIGINT)
+        assert "The demo is over" in running.stdout.read()
+        assert running.wait(60) == 0
+    finally:
+        running.kill()
+        running.wait()
+    assert processes_of(temporary) == []
+    assert list(temporary.glob("tenax-demo-*")) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

@@ -1,7 +1,8 @@
-"""Runs the demo, which shows in half a minute what Tenax does: `python -m tenax.demo`."""
+"""Runs the demo, which shows in half a minute what Tenax does: `python -m tenax.demo`. With `--keep` it goes on until Ctrl-C."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import socket
 import sys
@@ -43,10 +44,15 @@ Server and workers run under `tenax up`, with their own PostgreSQL. `tenax up` s
 
 
 def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m tenax.demo", description=__doc__)
+    options.add_argument(
+        "--keep", action="store_true", help="go on until Ctrl-C, with a link to the page of what was shown"
+    )
+    keep: bool = options.parse_args().keep
     screen = console()
     started = time.monotonic()
     try:
-        asyncio.run(_demo(screen))
+        asyncio.run(_demo(screen, keep=keep))
     except KeyboardInterrupt:
         return INTERRUPTED
     except TenaxError as error:
@@ -61,10 +67,12 @@ def main() -> int:
     screen.print(
         Text(f"The demo is over after {took:.0f} s; no process is left, PostgreSQL is stopped.", "green")
     )
+    if not keep:
+        screen.print("`make demo KEEP=1` keeps it running, with a link to its page in the dashboard.")
     return 0
 
 
-async def _demo(screen: Console) -> None:
+async def _demo(screen: Console, *, keep: bool) -> None:
     interrupts = Interrupts()
     view = view_for(screen)
     screen.print(_OPENING)
@@ -82,11 +90,25 @@ async def _demo(screen: Console) -> None:
                 raise KeyboardInterrupt
             if ended.done():
                 raise DemoError("`tenax up` ended too early:\n" + "\n".join(house.log))
-            ended.cancel()
             _check(showing, house)
+            if keep:
+                _invite(screen, house, showing.result())
+                asked = asyncio.create_task(interrupts.first.wait())
+                await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
+                asked.cancel()
+            ended.cancel()
 
 
-def _check(showing: asyncio.Task[None], house: Household) -> None:
+def _invite(screen: Console, house: Household, execution_id: int) -> None:
+    """Prints the link that signs in and leads to the page of the execution. Prints the plain address if the link is not known."""
+    page = f"/executions/{execution_id}"
+    link = f"{house.sign_in}&next={page}" if "code=" in house.sign_in else f"{house.url}{page}"
+    screen.print(Text("\nIt keeps running. The page of this execution (the link works once):", "green"))
+    screen.print(Text(f"  {link}"), soft_wrap=True)
+    screen.print("Ctrl-C stops everything and removes it.")
+
+
+def _check(showing: asyncio.Task[int], house: Household) -> None:
     try:
         showing.result()
     except TimeoutError:
@@ -95,7 +117,8 @@ def _check(showing: asyncio.Task[None], house: Household) -> None:
         ) from None
 
 
-async def _show(screen: Console, view: FollowView, house: Household, service: str) -> None:
+async def _show(screen: Console, view: FollowView, house: Household, service: str) -> int:
+    """Shows one execution from its submission to its explanation. Returns its id."""
     async with Client(house.url) as client, asyncio.timeout(START_SECONDS):
         await _until_ready(client)
     async with Client(house.url, read_token(house.home)) as client:
@@ -111,6 +134,7 @@ async def _show(screen: Console, view: FollowView, house: Household, service: st
             for explained in await client.explain(submitted.id, step=step, attempt=attempt):
                 screen.print(Text(printable(explained["text"]) + "\n"), soft_wrap=True)
     _compare(execution)
+    return submitted.id
 
 
 async def _until_ready(client: Client) -> None:

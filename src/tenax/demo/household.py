@@ -22,6 +22,7 @@ SHORT_LEASE = {"TENAX_LEASE": "3s", "TENAX_HEARTBEAT": "1s", "TENAX_DRAIN": "5s"
 STOP_SECONDS = 40.0
 GONE_SECONDS = 10.0
 _MARK = "tenax up: "
+_DASHBOARD = "tenax server: dashboard: "
 
 
 class DemoError(TenaxError):
@@ -37,6 +38,8 @@ class Household:
         self.home = home
         self.url = url
         self.log: deque[str] = deque(maxlen=60)
+        self.sign_in = ""
+        """The address that signs in to the dashboard, once."""
         self._hear = hear
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -79,6 +82,8 @@ class Household:
         async for raw in process.stderr:
             line = raw.decode(errors="replace").rstrip()
             self.log.append(line)
+            if line.startswith(_DASHBOARD):
+                self.sign_in = line.removeprefix(_DASHBOARD)
             if line.startswith(_MARK):
                 self._hear(line.removeprefix(_MARK))
 
