@@ -9,7 +9,7 @@ SITE_STAMP := $(VENV)/.site-installed
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install dev dist demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean browser prometheus
+.PHONY: help install dev dist demo up test test-full chaos siege check format docs site screenshots bench fuzz differential vendor lock clean browser prometheus
 
 help: ## the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -95,6 +95,9 @@ docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
 site: $(SITE_STAMP) docs ## builds the docs as a site in build/site, which works offline
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean --config-file website/mkdocs.yml
 	@echo "built build/site/index.html"
+
+screenshots: $(DEV_STAMP) browser ## takes the pictures of the dashboard in the docs anew
+	@$(BIN)/python tools/screenshots.py
 
 bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL and against peers, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)
