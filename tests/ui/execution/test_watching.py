@@ -92,3 +92,15 @@ async def test_the_pages_read_well_without_scripts(server, hand, browser):
         )
         await page.get_by_role("link", name="Attempts").click()
         await expect(page.locator("#attempts")).to_contain_text("connection reset by peer")
+
+
+async def test_what_is_unfolded_stays_so_while_the_page_follows(server, hand, browser):
+    execution = await asyncio.to_thread(hand.submit, SLOW)
+    await asyncio.to_thread(hand.fail, "first\nsecond line")
+    page = await browser.open(f"{server.url}/executions/{execution}/steps/fetch")
+    message = page.locator("#attempt-1 details").first
+    await message.locator("summary").click()
+    await expect(message.get_by_role("region")).to_be_visible()
+    await asyncio.to_thread(hand.succeed)
+    await expect(page.locator("#attempt-2 .badge")).to_have_text("succeeded")
+    await expect(page.locator("#attempt-1").get_by_text("second line")).to_be_visible()
