@@ -88,7 +88,7 @@ class Server:
         yield self._url_of(name)
         faults = [] if odd_log else self._runner.run(_in_database(self._url_of(name), log_faults))
         self._drop(name)
-        assert faults == [], "events do not conform to their declarations"
+        assert faults == [], f"events do not conform to their declarations: {faults[:5]}"
 
     @contextmanager
     def reused_database(self, *, odd_log: bool = False) -> Iterator[str]:
@@ -103,7 +103,7 @@ class Server:
         else:
             self._runner.run(connection.close())
             self._drop(name)
-        assert faults == [], "events do not conform to their declarations"
+        assert faults == [], f"events do not conform to their declarations: {faults[:5]}"
 
     def close(self) -> None:
         for name, connection in self._idle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenax.model.definition.workflow import Step as Definition
 from tenax.model.policy import Policy
@@ -228,7 +228,7 @@ class Execution(View):
     steps: dict[str, Step]
 
 
-class StepDefinition(View):
+class StepDefinition(NamedTuple):
     """Is what an execution's workflow says of a step, with the retry policy that results from all levels."""
 
     step: Definition

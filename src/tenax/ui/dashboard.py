@@ -127,7 +127,7 @@ class Dashboard:
 
 
 def _is_below(path: str, prefix: str) -> bool:
-    return path == prefix or path.startswith(f"{prefix}/")
+    return path == prefix or (prefix != "/" and path.startswith(f"{prefix}/"))
 
 
 def _refuse_other_sites(headers: Mapping[bytes, str]) -> None:

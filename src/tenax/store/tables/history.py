@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 ROWS_AT_ONCE = 200
 """Rows that a cursor fetches together, if they are small."""
-LARGE = 32_000_000
+LARGE = 8_000_000
 """Bytes of events that are in memory together. A single row may have as many as the largest request."""
 ALL_IDS = 2**63 - 1  # larger than any id
 _JSON = frozenset({"input", "result", "failure", "ledger", "previous", "vary"})
