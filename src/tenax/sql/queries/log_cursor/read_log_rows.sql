@@ -2,8 +2,8 @@
 -- have committed. With them comes the next cursor: `counted`, and `open`, the smaller numbers that have not ended yet.
 -- So no row is skipped and none comes twice, in whatever order transactions commit.
 --
--- The rows come in chunks of 500, each as JSON: [[id, execution, time, events], ...]. Of large rows only the parts
--- that are counted are returned. Rows up to the id $4 are left out.
+-- The rows come in chunks of 50, so that reading one is short, each as JSON: [[id, execution, time, events], ...]. Of
+-- large rows only the parts that are counted are returned. Rows up to the id $4 are left out.
 with snapshot as materialized (
     select pg_current_snapshot() as seen
 ), next as materialized (
@@ -20,7 +20,7 @@ with snapshot as materialized (
       from unnest($3::bigint[]) as o (xid)
       join tenax.log l on l.xid::text::bigint = o.xid
 ), numbered as (
-    select r.*, (row_number() over () - 1) / 500 as chunk
+    select r.*, (row_number() over () - 1) / 50 as chunk
       from found r
      -- Not as plain conditions, which other indexes could serve: those would return the whole log.
      where coalesce(r.execution_id, 0) > 0 and r.id + 0 > $4::bigint
