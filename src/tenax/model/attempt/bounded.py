@@ -17,6 +17,8 @@ MAX_NAME = 200
 """Characters of a reason, a dependency, and the name of an exception."""
 MAX_BASES = 50
 """Base classes of an exception that are kept."""
+MAX_NUMBER = 2**31 - 1
+"""The largest status code, exit code or signal that is believed. No program has a larger one, and JSON may not hold it."""
 
 encode_sorted = msgspec.json.Encoder(order="sorted").encode
 """Encodes a value with sorted keys, so that equal values give equal texts."""
@@ -60,13 +62,16 @@ def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
         "data": _data(facts.data, limits.evidence),
         "child": _child(facts.child, limits.evidence),
         "exception_bases": _bases(facts.exception_bases),
+        "status_code": _number(facts.status_code),
+        "exit_code": _number(facts.exit_code),
+        "signal": _number(facts.signal),
     }
     changed = {name: value for name, value in found.items() if value is not getattr(facts, name)}
     return replace(facts, **changed) if changed else facts
 
 
 def _are_short(facts: Facts, limits: ReportLimits) -> bool:
-    """Returns whether no text can be longer than its limit. This quick check settles nearly every report."""
+    """Returns whether no text can be longer than its limit, and no number larger. This quick check settles nearly every report."""
     names = len(facts.reason or "") + len(facts.exception or "") + len(facts.dependency or "")
     texts = len(facts.stderr_tail or "") + len(facts.traceback or "")
     return (
@@ -75,7 +80,14 @@ def _are_short(facts: Facts, limits: ReportLimits) -> bool:
         and texts <= limits.evidence
         and sum(map(len, facts.exception_bases)) <= MAX_NAME
         and len(facts.exception_bases) <= MAX_BASES
+        and -MAX_NUMBER <= (facts.status_code or 0) <= MAX_NUMBER
+        and -MAX_NUMBER <= (facts.exit_code or 0) <= MAX_NUMBER
+        and -MAX_NUMBER <= (facts.signal or 0) <= MAX_NUMBER
     )
+
+
+def _number(number: int | None) -> int | None:
+    return number if number is None or -MAX_NUMBER <= number <= MAX_NUMBER else None
 
 
 def _head(text: str | None, limit: int) -> str | None:
