@@ -14,14 +14,22 @@ from support.strategies.random_runs import CHILD, PARENT, Night, begin_to_undo, 
 
 from tenax.engine.metrics import roll_up as rolling
 from tenax.engine.metrics.roll_up import RollUp
+from tenax.store.journal import EVENTS_PER_ROW
 from tenax.store.metrics import log_cursor
 from tenax.store.statements import sql
 from tenax.store.transaction import transaction
 
+MANY_ITEMS = """
+name: many-items
+input: {many: {type: array}}
+workflow:
+  - {step: each, type: python, task: "tests:any", for_each: "{{ input.many }}", parallelism: 1000}
+"""
+
 
 @pytest.mark.parametrize(("seed", "operators"), [(0, 0), (1, 0), (2, 6), (3, 12)])
 @pytest.mark.settings(callback_url="http://tenax.test")
-async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed, operators):
+async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed, operators, monkeypatch):
     dice = random.Random(seed)
     night = Night(hand, seed, operators=operators)
     if operators:  # executions that have begun to undo are not opened again
@@ -36,6 +44,7 @@ async def test_after_random_nights_the_counts_are_those_of_the_events(hand, seed
         leader = RollUp(night.hand.engine.context)
         for _ in range(dice.randint(0, 3)):
             leader._step = dice.choice([1, 3, 20, 5000])
+            monkeypatch.setattr(rolling, "COUNTED_AT_ONCE", dice.choice([1, 10, 5000]))
             await leader._count_part()
     await RollUp(night.hand.engine.context).catch_up()
     found = await assert_equal_to_events(night.hand)
@@ -152,6 +161,29 @@ async def test_a_large_row_is_counted_by_its_small_parts(hand):
             assignment, {"text": text + str(random.random()), "noise": random.Random(1).randbytes(9000).hex()}
         )
     await RollUp(hand.engine.context).catch_up()
+    await assert_equal_to_events(hand)
+
+
+async def test_no_statement_names_all_the_items_of_a_large_part(hand, monkeypatch):
+    monkeypatch.setattr(rolling, "COUNTED_AT_ONCE", 200)
+    execution_id = await hand.submit(MANY_ITEMS, input={"many": list(range(1000))})
+    await hand.settle_down()
+    leader = RollUp(hand.engine.context)
+    await leader.catch_up()
+    await hand.act(execution_id, "cancel", reason="they are not needed")
+    looked_up: list[int] = []
+
+    def note(query: asyncpg.LoggedQuery) -> None:
+        if query.query == sql("load_retries_underway"):
+            looked_up.append(len(query.args[1]))  # the steps of the items
+
+    leader._step = 5000
+    async with hand.engine.context.transaction() as tx:
+        tx.add_query_logger(note)
+        await leader._count_in(tx)
+        tx.remove_query_logger(note)
+    assert sum(looked_up) >= 1000
+    assert max(looked_up) < 200 + EVENTS_PER_ROW
     await assert_equal_to_events(hand)
 
 

@@ -6,7 +6,7 @@ the server has much to do, counting takes a small share of the time and falls be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ FIRST_STEP = 16
 """Transactions that the first part of a round reads. Those of a busy server have up to some hundred rows each."""
 LARGEST_STEP = 1_000_000  # transactions of a part, where hardly any of them wrote to the log
 WANTED_ROWS = 4_000  # rows of the log in one part
+COUNTED_AT_ONCE = 5_000
+"""Events that are counted between two statements, about. To prepare the statements for many more would hold the event loop."""
 SPARSE_ROWS = 50
 """Rows of a part up to which it says that nearly all transactions were those of other databases of the cluster."""
 MOST_SPARSE_PARTS = 10
@@ -127,7 +129,9 @@ class RollUp:
         if not rows and done and cursor.at is not None and 0 <= now - cursor.at < IDLE_SAVE:
             self.lag = 0.0
             return Part(0, done)  # the next round looks through the same few transactions again
-        counts = await self._fold(tx, rows)
+        counts = Counts()
+        for batch in _batches(rows):
+            await self._fold(tx, batch, counts)
         await roll_up.add_counts(tx, counts)
         await roll_up.add_totals(tx, totals_of(counts, await self._labels.of(tx, counts)))
         at = _counted_until(rows, cursor, now, done=done)
@@ -137,18 +141,17 @@ class RollUp:
         self._adapt(len(rows))
         return Part(len(rows), done)
 
-    async def _fold(self, tx: Connection, rows: list[LogRow]) -> Counts:
-        """Counts rows, and writes the retries that are under way after them."""
+    async def _fold(self, tx: Connection, rows: list[LogRow], counts: Counts) -> None:
+        """Adds rows to the counts, and writes the retries that are under way after them."""
         underway = await roll_up.load_retries_underway(tx, set(items_of_retries(rows)))
         before = {key: _copy(retry) for key, retry in underway.items()}
-        fold = LogCounter(underway, await self._name_workflows(tx, rows))
+        fold = LogCounter(underway, await self._name_workflows(tx, rows), counts)
         time_slice = TimeSlice()
         for row in rows:
             if time_slice.is_over:
                 await time_slice.give_way()
             fold.add(row)
         await roll_up.write_retries_underway(tx, before, underway)
-        return fold.counts
 
     async def _name_workflows(self, tx: Connection, rows: list[LogRow]) -> dict[int, str]:
         """Returns the workflow of each execution. Most executions began among these rows, or not long before."""
@@ -225,6 +228,20 @@ async def _rows_of(part: log_cursor.LogPart) -> list[LogRow]:
         _log.warning("rows of the log cannot be read and are not counted", rows=unreadable)
     rows.sort(key=_id_of)
     return rows
+
+
+def _batches(rows: list[LogRow]) -> Iterator[list[LogRow]]:
+    """Divides rows into batches with few events each."""
+    batch: list[LogRow] = []
+    events = 0
+    for row in rows:
+        batch.append(row)
+        events += len(row.events)
+        if events >= COUNTED_AT_ONCE:
+            yield batch
+            batch, events = [], 0
+    if batch:
+        yield batch
 
 
 def _id_of(row: LogRow) -> int:

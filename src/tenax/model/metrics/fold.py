@@ -77,10 +77,12 @@ def _key(execution_id: int, event: CountedEvent) -> ItemKey:
 
 
 class LogCounter:
-    """Counts rows. `underway` has the retries that earlier rows began. The counter changes it."""
+    """Adds rows to counts. `underway` has the retries that earlier rows began. The counter changes it, too."""
 
-    def __init__(self, underway: dict[ItemKey, RetryUnderway], workflows: Mapping[int, str]) -> None:
-        self.counts = Counts()
+    def __init__(
+        self, underway: dict[ItemKey, RetryUnderway], workflows: Mapping[int, str], counts: Counts
+    ) -> None:
+        self.counts = counts
         self.underway = underway
         self._workflows = workflows
 
