@@ -337,7 +337,7 @@ async def test_a_part_ends_with_the_transaction_that_has_enough_rows(hand):
     for _ in range(4):
         await hand.sql(
             """insert into tenax.log (execution_id, at, events)
-                          select n, tenax.now(), '[{"type":"late_result"}]' from generate_series(1, $1::integer) as n""",
+                          select n, tenax.now(), '[{"type":"execution_completed","data":{"result":1}}]' from generate_series(1, $1::integer) as n""",
             rolling.WANTED_ROWS - 1,
         )
     leader._step = rolling.LARGEST_STEP
