@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tenax.builder.workflow import Workflow
     from tenax.errors import TenaxError
     from tenax.model.wire import Submission, Submitted
     from tenax.sdk.client import Client
@@ -31,6 +32,7 @@ __all__ = [
     "SyncClient",
     "TaskContext",
     "TenaxError",
+    "Workflow",
     "__version__",
     "context",
     "task",
@@ -48,6 +50,7 @@ _HOME = {
     "SyncClient": "tenax.sdk.sync_client",
     "TaskContext": "tenax.sdk.context",
     "TenaxError": "tenax.errors",
+    "Workflow": "tenax.builder.workflow",
     "context": "tenax.sdk.context",
     "task": "tenax.sdk.task",
 }
