@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
-from tenax import Fatal, TaskContext, task
+from tenax import Fatal, RetryPolicy, Rule, TaskContext, task
 
 
 @task
@@ -37,3 +39,20 @@ def total(*numbers: int) -> int:
 
 def collect(**values: Any) -> dict[str, Any]:
     return values
+
+
+@dataclass
+class Address:
+    street: str
+    number: int = 1
+
+
+@task(
+    retry=RetryPolicy(max_attempts=4, rules=[Rule(on=["http_429"], initial_delay="30s")]),
+    timeout=timedelta(minutes=2),
+    queue="parcels",
+    labels={"zone": "eu"},
+    concurrency=3,
+)
+def deliver(address: Address, on: date | None = None) -> str:
+    return f"{address.street} {address.number} {on}"

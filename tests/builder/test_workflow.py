@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any
 
 import pytest
 from builder import builder_tasks as tasks
 
-from tenax import Workflow
+from tenax import RetryPolicy, Workflow
 from tenax.builder.steps import Step
 from tenax.model.definition.types import STEP_TYPES
 from tenax.model.source.yaml_source import read_source
@@ -163,13 +163,46 @@ class Order:
 
 
 def test_values_of_python_become_those_of_a_file() -> None:
-    wf = Workflow("values", timeout=timedelta(minutes=2))
+    wf = Workflow(
+        "values",
+        timeout=timedelta(minutes=2),
+        retry=RetryPolicy(max_attempts=2, max_delay=timedelta(hours=1)),
+    )
     wf.sleep("nap", for_=timedelta(seconds=90))
     wf.http("post", url="https://x.example", json={"colour": Colour.RED, "pair": (1, 2.5), "none": None})
     data = data_of(wf)
-    assert data["defaults"] == {"timeout": 120.0}
+    assert data["defaults"] == {"timeout": 120.0, "retry": {"max_attempts": 2, "max_delay": 3600.0}}
     assert data["workflow"][0] == {"step": "nap", "type": "sleep", "for": 90.0}
     assert data["workflow"][1]["json"] == {"colour": "red", "pair": [1, 2.5], "none": None}
+
+
+def test_the_options_of_a_task_are_keys_of_its_step_unless_it_has_its_own() -> None:
+    wf = Workflow("options")
+    first = wf.step(tasks.deliver, tasks.Address("Main St", 7), on=date(2030, 1, 31))
+    first.compensate(tasks.deliver, address={"street": wf.result}, timeout="5s")
+    wf.step(tasks.deliver, step="own", address={"street": "x"}, queue="other", retry=False)
+    steps = steps_of(wf)
+    assert steps["deliver"] == {
+        "step": "deliver",
+        "type": "python",
+        "task": f"{TASKS}:deliver",
+        "args": {"address": {"street": "Main St", "number": 7}, "on": "2030-01-31"},
+        "retry": {"max_attempts": 4, "rules": [{"on": ["http_429"], "initial_delay": "30s"}]},
+        "timeout": 120.0,
+        "queue": "parcels",
+        "labels": {"zone": "eu"},
+        "concurrency": 3,
+        "compensate": {
+            "type": "python",
+            "task": f"{TASKS}:deliver",
+            "args": {"address": {"street": "{{ result }}"}},
+            "retry": {"max_attempts": 4, "rules": [{"on": ["http_429"], "initial_delay": "30s"}]},
+            "timeout": "5s",
+            "queue": "parcels",
+            "labels": {"zone": "eu"},
+        },
+    }
+    assert (steps["own"]["queue"], steps["own"]["retry"], steps["own"]["timeout"]) == ("other", False, 120.0)
 
 
 def test_inputs_may_be_types() -> None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tenax.builder.later_values import LaterValue, ValuePath
 from tenax.builder.places import PythonLine, line_of_caller
-from tenax.builder.python_calls import Call, TaskLike, bind, parameter_names, task_name
-from tenax.errors import TenaxError
+from tenax.builder.python_calls import Call, TaskLike, bind
+from tenax.codec import decode, encode
+from tenax.errors import InvalidValue, TenaxError
 from tenax.model.parse.keys.step_types import OWN_KEYS
 from tenax.model.parse.shape import Shape
 from tenax.model.parse.workflow_file import COMPENSATIONS
+from tenax.sdk.tasks.retry_policy import as_written
 
 _FIRST = ("step", "type", "needs", "when", "for_each", "parallelism")
 _NAMES = ("needs", "next")
 """The keys whose values are names of steps."""
+_ARGUMENTS = ("args", "for_each", "input")
+"""The keys whose values are rebuilt by the annotations of a task. In the others, durations are seconds."""
 
 
 class Step:
@@ -61,7 +65,7 @@ class Step:
         line = line_of_caller()
         keys = dict(keys)
         if task is not None:
-            keys = python_keys(COMPENSATIONS["python"], task, arguments, keys, self.name, line)
+            keys = python_keys(COMPENSATIONS["python"], Call(task, arguments, {}, self.name, line), keys)
         shape = next((shape for kind, shape in COMPENSATIONS.items() if kind == keys.get("type")), None)
         self._data["compensate"] = rendered_keys(keys, shape, self.name, line)
         self._changed()
@@ -74,29 +78,57 @@ class Step:
         return ValuePath("steps")[self.name][fact]
 
 
-def python_keys(
-    shape: type[Shape],
-    task: TaskLike,
-    arguments: Sequence[Any],
-    keys: Mapping[str, Any],
-    step: str,
-    line: PythonLine,
-) -> dict[str, Any]:
-    """Returns the keys of a python step. Keys that steps of this type do not have are arguments of the task."""
+def python_keys(shape: type[Shape], call: Call, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keys of a python step. Keys that steps of this type do not have are arguments of the task.
+
+    The options of the task are keys that the step itself may override.
+    """
     own = {key: value for key, value in keys.items() if _file_key(key, shape) is not None}
     named = {key: value for key, value in keys.items() if key not in own}
-    given = {"type": "python", "task": task_name(task, line)}
+    options = {key: value for key, value in call.options.items() if key in shape.key_names()}
+    given = {"type": "python", "task": call.task_name, **options}
     if "args" in own:
-        if arguments or named:
+        if call.given or named:
             other = next(iter(named), "the first argument")
-            raise line.refusal(step, f"give all arguments in `args`, or none: `{other}` stands beside it")
+            message = f"give all arguments in `args`, or none: `{other}` stands beside it"
+            raise call.line.refusal(call.step, message)
         return {**given, **own}
-    both = sorted(parameter_names(task) & own.keys())
+    parameters = call.signature.signature.parameters if call.signature is not None else {}
+    both = sorted(parameters.keys() & own.keys())
     if both:
         message = f"`{both[0]}` is a key of the step and an argument of the task: give the arguments as args={{...}}"
-        raise line.refusal(step, message)
-    args = bind(Call(task, arguments, named), shape.key_names(), step, line)
+        raise call.line.refusal(call.step, message)
+    args = _fitting(bind(replace(call, named=named), shape.key_names()), call)
     return {**given, **({"args": args} if args else {}), **own}
+
+
+def _fitting(args: list[Any] | dict[str, Any], call: Call) -> list[Any] | dict[str, Any]:
+    """Returns the arguments of a call as plain data. Refuses a value that does not fit the annotation of its parameter."""
+    annotations = call.signature.annotations if call.signature is not None else {}
+    fitting: dict[str, Any] = {}
+    for name, value in (
+        args.items() if isinstance(args, dict) else ((f"[{n}]", v) for n, v in enumerate(args))
+    ):
+        try:
+            fitting[name] = render(value)
+            if name in annotations and not _is_known_later(fitting[name]):
+                decode(annotations[name], fitting[name], place=name)
+        except (InvalidValue, ValueError) as error:
+            raise call.line.refusal(f"{call.step}.args", str(error)) from None
+    return fitting if isinstance(args, dict) else list(fitting.values())
+
+
+def _is_known_later(value: Any) -> bool:
+    """Returns whether plain data has a template."""
+    match value:
+        case str():
+            return "{{" in value
+        case dict():
+            return any(map(_is_known_later, value.values()))
+        case list():
+            return any(map(_is_known_later, value))
+        case _:
+            return False
 
 
 def rendered_keys(
@@ -134,20 +166,12 @@ def render(value: Any) -> Any:
             if not math.isfinite(value):
                 raise ValueError("a NaN or an infinity cannot stand in a workflow")
             return float(value)
-        case timedelta():
-            return value.total_seconds()
         case Mapping():
-            return {_text_key(key): render(part) for key, part in value.items()}
+            return {str(encode(key)): render(part) for key, part in value.items()}
         case list() | tuple():
             return [render(part) for part in value]
         case _:
-            raise ValueError(f"a value of type {type(value).__name__} cannot stand in a workflow")
-
-
-def _text_key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise ValueError(f"the keys of a mapping are texts, and not {key!r}")
-    return str.__str__(key)
+            return encode(value)
 
 
 def _rendered_key(key: str, value: Any) -> Any:
@@ -158,7 +182,7 @@ def _rendered_key(key: str, value: Any) -> Any:
             return {"step": value.name}
         if isinstance(value, Mapping) and isinstance(fallback := value.get("step"), Step):
             return {**value, "step": fallback.name}
-    return render(value)
+    return render(value if key in _ARGUMENTS else as_written(value))
 
 
 def _names(value: Any) -> Any:

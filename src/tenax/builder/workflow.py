@@ -13,7 +13,7 @@ from tenax.builder.files_below import files_below
 from tenax.builder.later_values import ValuePath
 from tenax.builder.links import with_needs
 from tenax.builder.places import PythonLine, at_python_lines, line_of_caller
-from tenax.builder.python_calls import TaskLike, step_name
+from tenax.builder.python_calls import Call, TaskLike, step_name
 from tenax.builder.steps import Step, python_keys, rendered_keys
 from tenax.errors import InvalidDefinition, UsageError
 from tenax.model.parse.parse import draft_workflow
@@ -114,7 +114,8 @@ class Workflow:
         if "type" in keys:
             return self._declare(str(task), keys, line)
         name = str(keys.pop("step", None) or step_name(task))
-        return self._declare(name, python_keys(STEPS["python"], task, arguments, keys, name, line), line)
+        call = Call(task, arguments, {}, name, line)
+        return self._declare(name, python_keys(STEPS["python"], call, keys), line)
 
     def http(self, name: str, /, **keys: Any) -> Step:
         """Declares a step that calls a web address: `url=`, `method=`, `headers=`, `params=`, `json=` or `body=`."""
