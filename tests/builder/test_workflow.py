@@ -181,6 +181,7 @@ def test_the_options_of_a_task_are_keys_of_its_step_unless_it_has_its_own() -> N
     first = wf.step(tasks.deliver, tasks.Address("Main St", 7), on=date(2030, 1, 31))
     first.compensate(tasks.deliver, address={"street": wf.result}, timeout="5s")
     wf.step(tasks.deliver, step="own", address={"street": "x"}, queue="other", retry=False)
+    wf.step(tasks.ship.options(queue="sea", priority=1), receipt="R")
     steps = steps_of(wf)
     assert steps["deliver"] == {
         "step": "deliver",
@@ -202,6 +203,11 @@ def test_the_options_of_a_task_are_keys_of_its_step_unless_it_has_its_own() -> N
             "labels": {"zone": "eu"},
         },
     }
+    assert (steps["ship"]["task"], steps["ship"]["queue"], steps["ship"]["priority"]) == (
+        "ship-parcel",
+        "sea",
+        1,
+    )
     assert (steps["own"]["queue"], steps["own"]["retry"], steps["own"]["timeout"]) == ("other", False, 120.0)
 
 

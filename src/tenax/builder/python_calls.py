@@ -10,10 +10,11 @@ from tenax.builder.places import PythonLine
 from tenax.codec import CallSignature, signature_of
 from tenax.errors import InvalidValue
 from tenax.model.source.findings import nearest
-from tenax.sdk.task import REGISTRY, Task
+from tenax.sdk.task import REGISTRY
+from tenax.sdk.tasks.calls import Calls
 
-TaskLike = Callable[..., Any] | str
-"""A task, a function, or the name of a task that only workers have: `module:function`, or a registered name."""
+TaskLike = Calls[..., Any] | Callable[..., Any] | str
+"""A task (also with `options(...)` of its own), a function, or the name of a task that only workers have: `module:function`, or a registered name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Call:
         """Returns the name by which workers find the task."""
         if isinstance(self.task, str):
             return self.task
+        if isinstance(self.task, Calls):
+            return self.task.call_options.task.name
         registered = REGISTRY.of(self.task)
         if registered is not None:
             return registered.name
@@ -46,22 +49,25 @@ class Call:
     @property
     def options(self) -> dict[str, Any]:
         """Returns the options of the task, which are keys of a step."""
-        return self.task.options.step_keys() if isinstance(self.task, Task) else {}
+        return self.task.call_options.options.step_keys() if isinstance(self.task, Calls) else {}
 
     @property
     def signature(self) -> CallSignature | None:
         """Returns the parameters for which the step gives values. Returns None if they are not known."""
         if isinstance(self.task, str):
             return None
+        if isinstance(self.task, Calls):
+            return self.task.call_options.task.signature
         try:
-            return signature_of(self.task.declared if isinstance(self.task, Task) else self.task)
+            return signature_of(self.task)
         except InvalidValue as error:
             raise self.line.refusal(self.step, error.message) from None
 
 
 def step_name(task: TaskLike) -> str:
     """Returns the name of a step whose author gave it none: that of its function."""
-    name = task if isinstance(task, str) else getattr(task, "__name__", type(task).__name__)
+    target = task.call_options.task if isinstance(task, Calls) else task
+    name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
     return name.rpartition(":")[2].rpartition(".")[2]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ from tenax.builder.links import with_needs
 from tenax.builder.places import PythonLine, at_python_lines, line_of_caller
 from tenax.builder.python_calls import Call, TaskLike, step_name
 from tenax.builder.steps import Step, python_keys, rendered_keys
+from tenax.codec import encode
 from tenax.errors import InvalidDefinition, UsageError
 from tenax.model.parse.parse import draft_workflow
 from tenax.model.parse.workflow_file import DEFAULTS_KEYS, STEPS, WorkflowFile
 from tenax.model.source.yaml_text import yaml_text
 from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
+from tenax.sdk.tasks.application import Application, current_application
+from tenax.sdk.tasks.handles import Handle, SyncHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +191,15 @@ class Workflow:
 
     def submission(
         self,
-        *,
         input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        *,
         key: str | None = None,
     ) -> Submission:
-        """Returns the submission of an execution, for `Client.submit`. Its tasks are sought beside the Python file too."""
+        """Returns what `submit` sends, for a client or a transaction of your own. Its tasks are sought beside the Python file too."""
         return Submission(
             source=self.to_yaml(),
             filename=f"{self.name}.yaml",
-            input=dict(input or {}),
+            input={name: encode(value, what=f"the input {name}") for name, value in (input or {}).items()},
             key=key,
             base_dir=str(self._folder),
             files=self.files(),
@@ -205,6 +209,52 @@ class Workflow:
     def _folder(self) -> Path:
         """Returns the folder of the Python file that builds the workflow."""
         return Path(self._line.file).resolve().parent
+
+    async def submit(
+        self,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        *,
+        key: str | None = None,
+        app: Application | None = None,
+    ) -> Handle[Any]:
+        """Submits an execution to the application that is open around the call, or to `app`. A `key` starts only one execution."""
+        chosen, one = self._admitted(app), self.submission(input, key=key)
+        with self._python_lines(one.filename):
+            submitted = await chosen.call(lambda client: client.submit(one))
+        return Handle(chosen, submitted.id, _as_it_is, created=submitted.created)
+
+    def submit_sync(
+        self,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        *,
+        key: str | None = None,
+        app: Application | None = None,
+    ) -> SyncHandle[Any]:
+        """Submits an execution. Blocks until it is recorded."""
+        chosen, one = self._admitted(app), self.submission(input, key=key)
+        with self._python_lines(one.filename):
+            submitted = chosen.call_sync(lambda client: client.submit(one))
+        return SyncHandle(chosen, submitted.id, _as_it_is, created=submitted.created)
+
+    def _admitted(self, app: Application | None) -> Application:
+        """Returns the application to use. Refuses tasks of the main script if no worker could run them."""
+        chosen = current_application(app)
+        for declared in self._steps.values():
+            for action in (declared.data, declared.data.get("compensate", {})):
+                task = str(action.get("task", "")) if isinstance(action, Mapping) else ""
+                if task.startswith("__main__:"):
+                    chosen.admit(task, "__main__")
+        return chosen
+
+    @contextlib.contextmanager
+    def _python_lines(self, filename: str | None) -> Iterator[None]:
+        """Moves what the server finds in the file to the lines of Python."""
+        try:
+            yield
+        except InvalidDefinition as error:
+            if any(finding.file != filename for finding in error.findings):  # it is in the file of a child
+                raise
+            raise self._at_python_lines(error) from None
 
     def _declare(self, name: str, keys: Mapping[str, Any], line: PythonLine | None = None) -> Step:
         line = line or line_of_caller()
@@ -255,6 +305,10 @@ class Workflow:
     def _at_python_lines(self, error: InvalidDefinition) -> InvalidDefinition:
         steps = [(name, declared.line) for name, declared in self._steps.items()]
         return at_python_lines(error.findings, self._line, self._outputs_line, steps)
+
+
+def _as_it_is(result: Any) -> Any:
+    return result
 
 
 def _input_schema(declared: Any) -> Any:
