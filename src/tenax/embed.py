@@ -13,6 +13,8 @@ from tenax.model.wire import (
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
+    Notes,
+    NotesAnswer,
     Registration,
     RegistrationAnswer,
     Release,
@@ -43,6 +45,9 @@ class LocalTransport:
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         return await self._engine.heartbeat(heartbeat)
+
+    async def take_notes(self, notes: Notes) -> NotesAnswer:
+        return await self._engine.take_notes(notes)
 
     async def pack_chunk(self, content: str, number: int) -> bytes:
         return await self._engine.packs.chunk(content, number)

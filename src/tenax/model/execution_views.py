@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tenax.model.definition.workflow import Step as Definition
+from tenax.model.live_views import Progress
 from tenax.model.policy import Policy
 from tenax.model.values import OpenPart, View
 from tenax.model.views import Compensation, ExecutionStatus, Limited, Unserved
@@ -41,6 +42,8 @@ class Attempt(OpenPart):
     """The execution that a workflow step started."""
     waiting: dict[str, Any] | None = None
     """What it waits for: `{for: sleep | signal | approval | child | callback, signal?, until?, deadline_at?}`."""
+    resumed_from: int | None = None
+    """The earlier attempt whose checkpoint it was given."""
     via: str | None = None
     """`callback` if the callee reported the end and not the worker. An attempt that was given up before has two entries then."""
 
@@ -157,6 +160,8 @@ class Step(Work):
     unserved: Unserved | None
     limited: Limited | None
     held: HeldWork | None
+    progress: Progress | None
+    """How far it is, if that is known while it runs."""
 
 
 LEFT_OUT = "tenax:left_out"

@@ -261,6 +261,10 @@ class StartedData(EventData):
         Annotated[int, Meta(description="only for http steps: identifies the work item to the callee")]
         | UnsetType
     ) = UNSET
+    resumed_from: (
+        Annotated[int, Meta(description="the earlier attempt whose checkpoint this one was given")]
+        | UnsetType
+    ) = UNSET
 
 
 class CompletedData(EventData):

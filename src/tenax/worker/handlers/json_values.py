@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from tenax.errors import UsageError
 from tenax.model.json_text import json_fault
 
 
@@ -48,6 +49,20 @@ def to_json_value(value: Any, *, lenient: bool = False) -> Any:
     if not lenient and (fault := json_fault(read)) is not None:
         raise Unserialisable(f"the result has {fault}; leave it out, or encode the text")
     return without_nul(read)
+
+
+def checkpoint_json(value: Any, limit: int) -> str:
+    """Returns a checkpoint as JSON. Raises `UsageError` if it has no JSON form, or more than `limit` bytes. 0: no limit."""
+    try:
+        text = orjson.dumps(to_json_value(value))
+    except Unserialisable as error:
+        raise UsageError(str(error).replace("the result", "the checkpoint", 1)) from None
+    if limit and len(text) > limit:
+        raise UsageError(
+            f"the checkpoint is {len(text):,} bytes, and the server keeps {limit:,} (`max_checkpoint`)",
+            remedy="keep a place to go on from, such as a page or a key, and not the data; or raise TENAX_MAX_CHECKPOINT on the server",
+        )
+    return text.decode()
 
 
 _NUMBERS = {"nan": "a NaN", "inf": "an infinity", "-inf": "an infinity"}
