@@ -10,11 +10,11 @@ from typing import Any
 from tenax.engine.engine import Engine
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
-    Notes,
-    NotesAnswer,
     Registration,
     RegistrationAnswer,
     Release,
@@ -46,7 +46,7 @@ class LocalTransport:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         return await self._engine.heartbeat(heartbeat)
 
-    async def take_notes(self, notes: Notes) -> NotesAnswer:
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
         return await self._engine.take_notes(notes)
 
     async def pack_chunk(self, content: str, number: int) -> bytes:

@@ -41,13 +41,13 @@ from tenax.model.views import (
 )
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
-    Notes,
-    NotesAnswer,
     Registration,
     RegistrationAnswer,
     Release,
@@ -275,7 +275,7 @@ class Engine(EngineReads):
             await release_grants(self.context, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
 
-    async def take_notes(self, notes: Notes) -> NotesAnswer:
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
         """Keeps what running attempts tell: checkpoints, progress and output."""
         return await take_notes(self.context, notes)
 

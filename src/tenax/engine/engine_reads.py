@@ -17,13 +17,13 @@ from tenax.engine.views.decision_pages import read_decisions, read_inputs
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
+from tenax.model.attempt.live_views import OutputPage, StepProgress
 from tenax.model.definition.workflow import Input
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
 from tenax.model.execution_views import Event, Execution, News, StepDefinition, Work
 from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
-from tenax.model.live_views import OutputPage, Progress
 from tenax.model.metrics.pages import DecisionPage, EventPage, ExecutionPage, ItemStrip, StateCounts
 from tenax.model.metrics.workflows import WorkflowPage
 from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
@@ -97,7 +97,7 @@ class EngineReads:
         """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
 
-    async def progress(self, execution_id: int) -> Sequence[Progress]:
+    async def progress(self, execution_id: int) -> Sequence[StepProgress]:
         """Returns how far the running steps are, as far as that is known."""
         return await live.get_progress(self.context, execution_id)
 

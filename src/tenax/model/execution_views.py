@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tenax.model.attempt.live_views import StepProgress
 from tenax.model.definition.workflow import Step as Definition
-from tenax.model.live_views import Progress
 from tenax.model.policy import Policy
 from tenax.model.values import OpenPart, View
 from tenax.model.views import Compensation, ExecutionStatus, Limited, Unserved
@@ -160,7 +160,7 @@ class Step(Work):
     unserved: Unserved | None
     limited: Limited | None
     held: HeldWork | None
-    progress: Progress | None
+    progress: StepProgress | None = None
     """How far it is, if that is known while it runs."""
 
 
@@ -174,9 +174,9 @@ def left_out(
     return {LEFT_OUT: f"{size:,} bytes, more than a view shows (`max_rendered`); {where}"}
 
 
-LARGE_EVIDENCE = ("traceback", "stderr_tail", "data")
+LARGE_EVIDENCE = ("traceback", "stderr_tail", "data", "request")
 """The parts of a failure that may be large."""
-EVIDENCE_LEFT_OUT = "its traceback, stderr and data, more than a view shows (`max_rendered`); `tenax events` and GET /v1/executions/ID/events have them"
+EVIDENCE_LEFT_OUT = "its traceback, stderr, data and request, more than a view shows (`max_rendered`); `tenax events` and GET /v1/executions/ID/events have them"
 
 
 def brief_failure(failure: dict[str, Any]) -> dict[str, Any]:

@@ -273,7 +273,7 @@ class OutputPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class AttemptNotes:
     """Tells what running attempts do. It is sent only if there is something to tell, and no lease depends on it."""
 
     worker: WorkerName
@@ -283,7 +283,7 @@ class Notes:
 
 
 @dataclass(frozen=True, slots=True)
-class NotesAnswer:
+class AttemptNotesAnswer:
     revoked: tuple[Held, ...] = ()
     """The leases whose checkpoints were not kept, because they are not valid any more."""
 

@@ -15,6 +15,7 @@ from tenax.sdk.context import Channel, TaskContext
 from tenax.worker.handlers.error_outcomes import cut_to_limits
 from tenax.worker.handlers.json_values import storable_text
 from tenax.worker.handlers.secrets import Secrets
+from tenax.worker.handlers.shown_request import shown_request
 
 
 class RunningAttempt:
@@ -60,6 +61,13 @@ class RunningAttempt:
 
 def is_success(told: Outcome | Release) -> bool:
     return isinstance(told, Outcome) and told.status == "succeeded"
+
+
+def with_request(outcome: Outcome, assignment: Assignment) -> Outcome:
+    """Adds what the attempt was asked to do to the facts of its failure. The assignment has no secrets filled in."""
+    if outcome.facts is None:
+        return outcome
+    return replace(outcome, facts=replace(outcome.facts, request=shown_request(assignment) or None))
 
 
 def usage_to_tell(attempts: Iterable[RunningAttempt]) -> list[HeldUsage]:

@@ -12,13 +12,13 @@ from tenax.model.wire import (
     OLDEST_SERVER,
     Assignment,
     Assignments,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
-    Notes,
-    NotesAnswer,
     Registration,
     RegistrationAnswer,
     Release,
@@ -37,7 +37,7 @@ _read_terms = msgspec.json.Decoder(RegistrationAnswer).decode
 _read_assignments = msgspec.json.Decoder(list[Assignments]).decode
 _read_report_answers = msgspec.json.Decoder(list[ReportAnswers]).decode
 _read_heartbeat_answer = msgspec.json.Decoder(HeartbeatAnswer).decode
-_read_notes_answer = msgspec.json.Decoder(NotesAnswer).decode
+_read_notes_answer = msgspec.json.Decoder(AttemptNotesAnswer).decode
 _read_ended_life_answer = msgspec.json.Decoder(EndedLifeAnswer).decode
 
 CONNECT_SECONDS = 5.0  # for making a connection
@@ -69,7 +69,7 @@ class Transport(Protocol):
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
 
-    async def take_notes(self, notes: Notes) -> NotesAnswer: ...
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer: ...
 
     async def pack_chunk(self, content: str, number: int) -> bytes:
         """Returns a chunk of the content of a pack, which is empty after the last one."""
@@ -122,7 +122,7 @@ class HttpTransport:
         body = _dump(heartbeat)
         return _read(_read_heartbeat_answer, await self._post("heartbeat", body, self._heartbeat_seconds))
 
-    async def take_notes(self, notes: Notes) -> NotesAnswer:
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
         return _read(_read_notes_answer, await self._post("notes", _dump(notes), self._answer_seconds))
 
     async def pack_chunk(self, content: str, number: int) -> bytes:

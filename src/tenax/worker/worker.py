@@ -36,6 +36,7 @@ from tenax.worker.attempt import (
     note_told,
     scrubbed_entry,
     usage_to_tell,
+    with_request,
 )
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.runtimes import Executors
@@ -286,6 +287,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - a fault of an executor fails this attempt and not the worker
             self._log_fault("the executor failed", assignment, error)
             told = outcome_of(error)
+        if isinstance(told, Outcome) and told.facts is not None:
+            told = with_request(told, assignment)
         if attempt.context.told is not None and not is_success(told):
             await self._notes.give_checkpoint(attempt.context)
         if attempt.override is not None and not is_success(told):

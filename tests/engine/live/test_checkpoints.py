@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.wire import Assignment, Held, HeldCheckpoint, Notes
+from tenax.model.wire import Assignment, AttemptNotes, Held, HeldCheckpoint
 from tenax.store.live.checkpoints import NO_CHECKPOINT, forget_checkpoints
 
 FAN_OUT = """
@@ -24,7 +24,7 @@ workflow:
 
 async def tell(hand, assignment: Assignment, value: str, *, number: int = 1, token: str | None = None):
     told = HeldCheckpoint(assignment.item_id, token or assignment.token, number, value)
-    return await hand.engine.take_notes(Notes("w1", (told,)))
+    return await hand.engine.take_notes(AttemptNotes("w1", (told,)))
 
 
 async def again(hand) -> Assignment:

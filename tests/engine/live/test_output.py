@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tenax.errors import NotFound
-from tenax.model.wire import Assignment, Notes, OutputPart
+from tenax.model.wire import Assignment, AttemptNotes, OutputPart
 
 
 def part(a: Assignment, start: int, text: str, **more: object) -> OutputPart:
@@ -16,7 +16,7 @@ def part(a: Assignment, start: int, text: str, **more: object) -> OutputPart:
 
 
 async def tell(hand, *parts: OutputPart) -> None:
-    await hand.engine.take_notes(Notes("w1", output=parts))
+    await hand.engine.take_notes(AttemptNotes("w1", output=parts))
 
 
 async def texts(hand, id_: int, **more: object) -> list[str]:

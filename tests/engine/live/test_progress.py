@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.hand import Hand
 
-from tenax.model.wire import Assignment, HeldProgress, Notes
+from tenax.model.wire import Assignment, AttemptNotes, HeldProgress
 
 FAN_OUT = """
 name: pages
@@ -21,7 +21,7 @@ async def tell(
     hand: Hand, assignment: Assignment, fraction: float | None, message: str | None = None
 ) -> None:
     told = HeldProgress(assignment.item_id, assignment.token, fraction, message)
-    await hand.engine.take_notes(Notes("w1", progress=(told,)))
+    await hand.engine.take_notes(AttemptNotes("w1", progress=(told,)))
 
 
 async def test_the_last_progress_of_a_running_attempt_is_shown_with_the_time_left(hand):

@@ -12,12 +12,12 @@ from tenax.model.attempt.outcome import Outcome
 from tenax.model.fleet.health import HealthTerms
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     Heartbeat,
     HeartbeatAnswer,
     Held,
     LeaseRequest,
-    Notes,
-    NotesAnswer,
     Registration,
     RegistrationAnswer,
     Release,
@@ -51,7 +51,7 @@ class Server:
         self.batches: list[list[Report]] = []
         self.releases: list[Release] = []
         self.beats: list[Heartbeat] = []
-        self.notes: list[Notes] = []
+        self.notes: list[AttemptNotes] = []
         self.stale: list[Held] = []
         """The leases whose checkpoints it does not keep."""
         self.revoked: list[Held] = []
@@ -118,11 +118,11 @@ class Server:
         await self._note()
         return replace(self.answer, revoked=tuple(self.revoked))
 
-    async def take_notes(self, notes: Notes) -> NotesAnswer:
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
         await self._fault("notes")
         self.notes.append(notes)
         await self._note()
-        return NotesAnswer(tuple(self.stale))
+        return AttemptNotesAnswer(tuple(self.stale))
 
     async def close(self) -> None: ...
 

@@ -10,7 +10,7 @@ import hmac
 import structlog
 
 from tenax.engine.context import EngineContext
-from tenax.model.wire import Held, HeldCheckpoint, Notes, NotesAnswer, OutputPart
+from tenax.model.wire import AttemptNotes, AttemptNotesAnswer, Held, HeldCheckpoint, OutputPart
 from tenax.policy.receipt import receipt
 from tenax.store.live.checkpoints import note_checkpoints
 from tenax.store.live.output import note_output
@@ -19,7 +19,7 @@ from tenax.store.live.progress import note_progress
 _log = structlog.get_logger("tenax.notes")
 
 
-async def take_notes(context: EngineContext, notes: Notes) -> NotesAnswer:
+async def take_notes(context: EngineContext, notes: AttemptNotes) -> AttemptNotesAnswer:
     """Keeps what running attempts tell. A checkpoint or progress needs a valid lease, and output the receipt of its item."""
     checkpoints = [one for one in notes.checkpoints if _is_within_limit(context, notes.worker, one)]
     output = [part for part in notes.output if _is_authentic(context, part)]
@@ -32,7 +32,7 @@ async def take_notes(context: EngineContext, notes: Notes) -> NotesAnswer:
         if output:
             await note_output(tx, output, context.settings.max_output)
     revoked = [Held(one.item_id, one.token) for one in checkpoints if one.token not in believed]
-    return NotesAnswer(tuple(revoked))
+    return AttemptNotesAnswer(tuple(revoked))
 
 
 def _is_within_limit(context: EngineContext, worker: str, told: HeldCheckpoint) -> bool:

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.attempt.live_views import OutputPage, StepProgress
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.parse import MAX_LENGTH, parse_filter
-from tenax.model.live_views import OutputPage, Progress
 from tenax.model.views import (
     Compensation,
     ExecutionStatus,
@@ -166,7 +166,7 @@ async def news(
     return answer_view(await found)
 
 
-@router.get("/{execution_id}/progress", **described(list[Progress]))
+@router.get("/{execution_id}/progress", **described(list[StepProgress]))
 async def progress(request: Request, execution_id: ExecutionId) -> Response:
     """Tells how far the running steps are.
 

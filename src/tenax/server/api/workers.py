@@ -11,9 +11,9 @@ from starlette.responses import Response
 from tenax.model.wire import (
     Assignment,
     Assignments,
+    AttemptNotesAnswer,
     EndedLifeAnswer,
     HeartbeatAnswer,
-    NotesAnswer,
     RegistrationAnswer,
     Release,
     ReportAnswers,
@@ -93,7 +93,7 @@ async def heartbeat(request: Request) -> Response:
     return answer_view(await engine(request).heartbeat(beat))
 
 
-@router.post("/notes", **described(NotesAnswer, body=bodies.NOTES))
+@router.post("/notes", **described(AttemptNotesAnswer, body=bodies.NOTES))
 async def notes(request: Request) -> Response:
     """Keeps what running attempts tell.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tenax.model.attempt.live_views import OutputChunk
 from tenax.model.events import timestamp
-from tenax.model.live_views import OutputChunk
 from tenax.model.wire import OutputPart
 from tenax.store.array_params import attributes
 from tenax.store.connect import Connection

@@ -165,6 +165,7 @@ class _Scrubber:
             stderr_tail=self.value(facts.stderr_tail),
             traceback=self.value(facts.traceback),
             data=self.value(facts.data),
+            request=self.value(facts.request),
         )
 
     def text(self, text: str) -> str:

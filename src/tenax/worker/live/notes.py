@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenax.errors import TenaxError
-from tenax.model.wire import HeldCheckpoint, HeldProgress, Notes, OutputPart, RegistrationAnswer
-from tenax.sdk.context import TaskContext
-from tenax.sdk.live import DONE, Checkpoint, Told
+from tenax.model.wire import AttemptNotes, HeldCheckpoint, HeldProgress, OutputPart, RegistrationAnswer
+from tenax.sdk.context import DONE, AttemptProgress, Checkpoint, TaskContext
 from tenax.sdk.outcomes import Cancelled
 from tenax.worker.handlers.json_values import checkpoint_json
 from tenax.worker.handlers.secrets import Secrets
@@ -48,7 +47,7 @@ class _Attempt:
     is_over: bool = False
     checkpoint: Checkpoint | None = None
     """The checkpoint that the server has, and the progress."""
-    progress: Told | None = None
+    progress: AttemptProgress | None = None
     output: OutputBuffer | None = None
     waiting: list[concurrent.futures.Future[None]] = field(default_factory=list)
     """The calls that wait until the checkpoint is sent."""
@@ -219,7 +218,7 @@ class NoteSender:
             hurry = [self._note_sent(one, revoked) for one in batch]
             return True in hurry or (len(batch) >= MOST_ATTEMPTS and bool(self._changed))
 
-    def _collect(self) -> tuple[list[_Sending], Notes]:
+    def _collect(self) -> tuple[list[_Sending], AttemptNotes]:
         """Takes what the next attempts have to send, up to a number of bytes."""
         batch: list[_Sending] = []
         with self._lock:
@@ -235,7 +234,7 @@ class NoteSender:
                     _release(attempt)
                 else:
                     batch.append(one)
-        return batch, Notes(
+        return batch, AttemptNotes(
             self._worker,
             tuple(_checkpoint(one.attempt, one.checkpoint) for one in batch if one.checkpoint),
             tuple(_progress(one.attempt, one.progress) for one in batch if one.progress),
@@ -293,7 +292,7 @@ class _Sending:
 
     attempt: _Attempt
     checkpoint: Checkpoint | None
-    progress: Told | None
+    progress: AttemptProgress | None
     part: tuple[int, str] | None
 
     @property
@@ -314,7 +313,7 @@ def _checkpoint(attempt: _Attempt, checkpoint: Checkpoint) -> HeldCheckpoint:
     return HeldCheckpoint(assignment.item_id, assignment.token, *checkpoint)
 
 
-def _progress(attempt: _Attempt, told: Told) -> HeldProgress:
+def _progress(attempt: _Attempt, told: AttemptProgress) -> HeldProgress:
     assignment = attempt.context.assignment
     return HeldProgress(assignment.item_id, assignment.token, *told)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenax.model.values import OpenPart, View
 
 
-class Progress(OpenPart):
+class StepProgress(OpenPart):
     """Describes how far a running step is, as its attempts tell. In a fan-out, ended items count as done."""
 
     step: str
@@ -46,3 +46,5 @@ class OutputPage(View):
     """Pass it as `after` for what comes next."""
     more: bool
     """True if there may be more already."""
+    finished: bool
+    """True if the execution has ended. What its last attempts have printed may still come."""
