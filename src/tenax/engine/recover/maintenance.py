@@ -20,6 +20,7 @@ from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
+from tenax.store.applications.rejected_submissions import forget_rejected
 from tenax.store.fleet.workers import end_lost_workers
 
 SWEPT_AT_ONCE = 10_000
@@ -28,6 +29,8 @@ FLEET_LOOK = 1.0
 """Seconds between two checks of the fleet."""
 WORKER_REMEMBERED = 7 * 86400.0
 """Seconds for which a worker that is gone is still listed."""
+REJECTED_REMEMBERED = 30 * 86400.0
+"""Seconds for which a rejected submission is kept."""
 _log = structlog.get_logger("tenax.engine")
 
 
@@ -97,6 +100,7 @@ class Maintenance:
         settings = self._context.settings
         async with self._context.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
+            await forget_rejected(tx, REJECTED_REMEMBERED)
         await self.make_log_partitions()
         await self._give_up_unwanted()
         await self._holds.release()
