@@ -713,6 +713,8 @@ create table tenax.attempt_result (
     lease_token  uuid primary key,
     item_id      bigint not null,
     execution_id bigint not null,
+    step         text not null,
+    item_no      integer,
     attempt      integer not null,
     result       jsonb,
     completed_at timestamptz not null
@@ -826,7 +828,7 @@ begin
         raise exception using errcode = 'invalid_parameter_value', message = 'the result has ' || fault;
     end if;
     -- The lock makes the server wait for this transaction before it ends the lease.
-    select i.execution_id, i.attempt into held
+    select i.execution_id, i.step, i.item_no, i.attempt into held
       from tenax.item i
      where i.id = complete.item_id and i.state = 'leased' and i.lease_token = complete.token
        for update;
@@ -835,8 +837,9 @@ begin
             hint = 'roll back: another attempt does the work, or somebody cancelled it';
     end if;
     begin
-        insert into tenax.attempt_result (lease_token, item_id, execution_id, attempt, result, completed_at)
-        values (complete.token, complete.item_id, held.execution_id, held.attempt, complete.result, tenax.now());
+        insert into tenax.attempt_result (lease_token, item_id, execution_id, step, item_no, attempt, result, completed_at)
+        values (complete.token, complete.item_id, held.execution_id, held.step, held.item_no, held.attempt, complete.result,
+                tenax.now());
     exception when unique_violation then
         raise exception using errcode = 'TX002', message = 'this attempt is complete already';
     end;

@@ -15,6 +15,7 @@ from tenax.engine.fleet.health_watch import HealthWatch
 from tenax.engine.fleet.leader import Leadership
 from tenax.engine.packs.library import delete_unused_packs
 from tenax.engine.recover.server_holds import HeldItemReleases
+from tenax.engine.recover.stray_results import record_stray_results
 from tenax.engine.recover.sweep import Recovery
 from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.engine.schema_guard import SchemaGuard
@@ -93,7 +94,7 @@ class Maintenance:
         return await self._recovery.sweep(most)
 
     async def sweep(self) -> None:
-        """Repairs stuck executions, forgets workers that went away and packs that nothing uses, and makes room in the log."""
+        """Repairs stuck executions, forgets workers that went away, rejected submissions and packs that nothing uses, and makes room in the log."""
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
@@ -104,6 +105,7 @@ class Maintenance:
         await self.make_log_partitions()
         await self._give_up_unwanted()
         await self._holds.release()
+        await record_stray_results(self._context)
         await delete_unused_packs(self._context)
 
     async def make_log_partitions(self) -> None:

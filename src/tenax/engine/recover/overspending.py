@@ -10,6 +10,7 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import cancel_items, fail_execution
+from tenax.engine.graph.recorded_results import with_recorded_results
 from tenax.engine.graph.settle import settle
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
@@ -57,7 +58,8 @@ async def _end_attempts(context: EngineContext, over: Mapping[int, ToldItem]) ->
             if item.state == "leased" and item.lease_token == over[item.id].token
         ]
         journal = Journal(now)
-        ended = [EndedAttempt(item, _overspent(over[item.id]), "overspent") for item in items]
+        given_up = [EndedAttempt(item, _overspent(over[item.id]), "overspent") for item in items]
+        ended = await with_recorded_results(tx, given_up)
         await settle(tx, context, journal, executions, ended)
     announce(context.notifier, journal)
     return len(items)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tenax.model.json_text import decode
+from tenax.policy.laws.facts import LeftResult
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -16,6 +17,8 @@ class StrayResult(NamedTuple):
     token: str
     item_id: int
     execution_id: int
+    step: str
+    item_no: int | None
     attempt: int
 
 
@@ -27,3 +30,8 @@ async def take_results(tx: Connection, tokens: Sequence[str]) -> dict[str, Any]:
 
 async def find_stray_results(tx: Connection, limit: int) -> list[StrayResult]:
     return [StrayResult(*row) for row in await tx.fetch(sql("find_stray_results"), limit)]
+
+
+async def find_left_results(tx: Connection, after: int, last: int, grace: float) -> list[LeftResult]:
+    """Finds results of executions in this range that should be gone, those without a lease after `grace` seconds."""
+    return [LeftResult(*row) for row in await tx.fetch(sql("find_left_results"), after, last, grace)]

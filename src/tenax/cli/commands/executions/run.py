@@ -191,6 +191,7 @@ async def _own_worker(
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
     from tenax.settings.agents import agent_defaults
+    from tenax.transactions.task_database import TaskDatabase
     from tenax.worker.worker import Worker
 
     worker = Worker(
@@ -207,6 +208,7 @@ async def _own_worker(
         slots=settings.slots,
         drain=settings.drain,
         execution_id=execution_id,
+        database=TaskDatabase(settings.worker_database or engine.context.database.url),
     )
     stop = asyncio.Event()
     working = asyncio.create_task(worker.run(stop, at_once=interrupted))

@@ -60,6 +60,12 @@ ServerUrl = Annotated[
     str | None, Parameter(help="The server's URL, or several with commas between them. [TENAX_SERVER]")
 ]
 Token = Annotated[str | None, Parameter(help="A token with the role worker. [TENAX_TOKEN]")]
+TaskDatabaseUrl = Annotated[
+    str | None,
+    Parameter(
+        help="The URL of the database of Tenax, for tasks that complete in a transaction (`ctx.transaction()`). [TENAX_WORKER_DATABASE]"
+    ),
+]
 Workers = Annotated[int | None, Parameter(help="The number of worker processes. [TENAX_WORKERS: 2]")]
 
 
@@ -107,6 +113,7 @@ def worker(
     name: Name = None,
     server: ServerUrl = None,
     token: Token = None,
+    database: TaskDatabaseUrl = None,
 ) -> int:
     """Start a worker. It asks the server for work, runs it and reports the outcomes. SIGTERM lets it finish its attempts or hand
     them back.
@@ -121,6 +128,7 @@ def worker(
         name=name,
         server=server,
         token=token,
+        database=database,
     )
     from tenax.cli.logs import configure_logging
 
@@ -178,6 +186,7 @@ def _worker_settings(
     name: str | None,
     server: str | None,
     token: str | None,
+    database: str | None,
 ) -> tuple[Settings, AgentDefaults]:
     from tenax.settings.load_in_child import load_settings_in_child
 
@@ -190,6 +199,7 @@ def _worker_settings(
             "worker_name": name,
             "server": server,
             "token": token,
+            "worker_database": database,
         }
     )
 
@@ -216,6 +226,7 @@ async def _work(settings: Settings, agents: AgentDefaults, life: str | None = No
     from tenax import __version__
     from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
+    from tenax.transactions.task_database import TaskDatabase
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -238,6 +249,7 @@ async def _work(settings: Settings, agents: AgentDefaults, life: str | None = No
         agents=agents,
         version=__version__,
         life=life,
+        database=TaskDatabase(settings.worker_database) if settings.worker_database else None,
     )
     interrupts = Interrupts()
     with interrupts.caught():
