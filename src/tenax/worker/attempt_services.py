@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from tenax.errors import UsageError
-from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CompletingTransaction, TaskContext
-from tenax.worker.handlers.json_values import Unserialisable, to_json_value
+from tenax.worker.handlers.call import success_of
 from tenax.worker.handlers.secrets import Secrets
 
 
@@ -30,11 +29,10 @@ class WorkerServices:
         self._database = database
 
     def encode(self, assignment: Assignment, result: Any) -> Any:
-        try:
-            value = to_json_value(result)
-        except Unserialisable as error:
-            raise UsageError(str(error)) from None
-        return self._secrets.scrub_outcome(Outcome("succeeded", result=value), assignment).result
+        outcome = success_of(result)
+        if outcome.facts is not None:
+            raise UsageError(str(outcome.facts.message))
+        return self._secrets.scrub_outcome(outcome, assignment).result
 
     def transaction(self, context: TaskContext) -> CompletingTransaction:
         if self._database is None:
