@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 from support.hand import ONE_STEP, Hand
 
+from tenax.errors import Conflict
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import encode
 from tenax.model.wire import Assignment, EndedLife
@@ -219,20 +220,43 @@ async def test_what_a_person_cancelled_first_cannot_be_completed(hand):
     assert await sound(hand)
 
 
-async def test_what_a_person_cancelled_after_the_commit_is_recorded_as_late_by_the_report(hand):
+async def test_what_has_committed_cannot_be_cancelled(hand):
     id_, a = await hand.start()
     await completed(hand, a, 7)
-    await hand.engine.cancel(id_, actor="ann")
-    assert (await hand.report(a, Outcome("succeeded", 7, recorded=True))).status == "late"
-    assert [data["result"] for data in await hand.data_of(id_, "late_result")] == [7]
+    with pytest.raises(Conflict, match="is completed: there is nothing to cancel"):
+        await hand.engine.cancel(id_, actor="ann")
+    assert await hand.types(id_) == DONE
+    assert (await hand.report(a, Outcome("succeeded", 7, recorded=True))).status == "applied"
     assert await sound(hand)
 
 
-async def test_what_a_person_cancelled_after_the_commit_is_recorded_as_late_by_the_sweep(hand):
+async def test_a_cancelled_execution_keeps_the_success_of_a_step_that_has_committed(hand):
+    id_ = await hand.submit(FAN_OUT)
+    first, _ = await hand.lease()
+    await completed(hand, first, "a")
+    assert await hand.engine.cancel(id_, actor="ann")
+    assert await hand.status(id_) == "cancelled"
+    assert await hand.counts(id_, "action_completed", "item_cancelled") == (1, 1)
+    assert await sound(hand)
+
+
+@pytest.mark.parametrize(("action", "more"), [("fail", {}), ("complete", {"result": 8}), ("resolve", {})])
+async def test_an_operator_acts_on_what_a_commit_has_left(hand, action, more):
     id_, a = await hand.start()
     await completed(hand, a, 7)
-    await hand.engine.cancel(id_, actor="ann")
-    await hand.wait(400)
+    with pytest.raises(Conflict):
+        await hand.act(id_, action, step="only", reason="because", **more)
+    assert await hand.types(id_) == DONE
+    assert await sound(hand)
+
+
+async def test_a_result_without_a_lease_is_recorded_as_late(hand):
+    """Nothing leaves one. If something does, the sweep finds it, and `verify` tells of it before."""
+    id_, a = await hand.start()
+    await completed(hand, a, 7)
+    await hand.sql("update tenax.attempt_result set lease_token = gen_random_uuid()")
+    await hand.succeed(a, 8)
+    await hand.pass_time(400)
     [violation] = (await hand.engine.verify()).violations
     assert (violation.law, violation.execution) == ("recorded-result-taken", id_)
     await hand.engine.maintenance.sweep()

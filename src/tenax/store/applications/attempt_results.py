@@ -28,6 +28,11 @@ async def take_results(tx: Connection, tokens: Sequence[str]) -> dict[str, Any]:
     return {token: decode(result) for token, result in rows}
 
 
+async def find_recorded_items(tx: Connection, executions: Sequence[int]) -> list[tuple[int, int]]:
+    """Finds the leased items of executions whose attempts have recorded a result, and their executions."""
+    return [(row[0], row[1]) for row in await tx.fetch(sql("find_recorded_items"), executions)]
+
+
 async def find_stray_results(tx: Connection, limit: int) -> list[StrayResult]:
     return [StrayResult(*row) for row in await tx.fetch(sql("find_stray_results"), limit)]
 
