@@ -12,6 +12,7 @@ import structlog
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.isolate_failures import Found, IsolatedItems
+from tenax.engine.slices import Sliced
 from tenax.engine.submit.resolve_definitions import check_key, plans_of
 from tenax.engine.submit.submit import announce_starts, write_executions
 from tenax.errors import InvalidInput, TenaxError, Unreachable
@@ -71,7 +72,7 @@ class RequestedSubmissions:
 
     async def start(self) -> int:
         """Starts the next requests that no other server is starting, or rejects them. Returns their number."""
-        async with self._context.transaction() as tx:
+        async with self._context.statements() as tx:
             found = await find_requests(tx, self._isolated.ids, BATCH)
         taken = [(id_, id_) for id_ in _within(found, LARGE)]
         if not taken:
@@ -95,29 +96,38 @@ class RequestedSubmissions:
         return len(requests)
 
     async def _resolve(self, requests: Sequence[RequestedSubmission]) -> tuple[list[Start], list[Rejection]]:
-        """Finds plans and checks inputs, as for any other submission."""
+        """Finds plans and checks inputs, as for any other submission. All names are looked up together, unless something is wrong with
+        one of them."""
+        try:
+            return await self._starts_of(requests), []
+        except Unreachable:
+            raise
+        except TenaxError as error:
+            if len(requests) == 1:
+                [one] = requests
+                return [], [Rejection(one.execution_id, one.workflow, one.key, error.code, error.message)]
         starts: list[Start] = []
         rejections: list[Rejection] = []
         for request in requests:
-            try:
-                starts.append(await self._start_of(request))
-            except Unreachable:
-                raise
-            except TenaxError as error:
-                rejections.append(
-                    Rejection(request.execution_id, request.workflow, request.key, error.code, error.message)
-                )
+            started, rejected = await self._resolve([request])
+            starts += started
+            rejections += rejected
         return starts, rejections
 
-    async def _start_of(self, request: RequestedSubmission) -> Start:
+    async def _starts_of(self, requests: Sequence[RequestedSubmission]) -> list[Start]:
         reading = self._context.reading
-        for text in (request.input, request.files):
-            await reading.check_values((text or "").encode())
-        submission = _submission(request)
-        check_key(submission)
-        [(plan, plan_id)] = await plans_of(self._context, [submission])
-        checked = await reading.check(plan.workflow, submission.input)
-        return Start(plan, plan_id, checked, submission.key, submission.base_dir, id=request.execution_id)
+        submissions: list[Submission] = []
+        for request in requests:
+            for text in (request.input, request.files):
+                await reading.check_values((text or "").encode())
+            submissions.append(_submission(request))
+            check_key(submissions[-1])
+        starts: list[Start] = []
+        found = await plans_of(self._context, submissions)
+        async for request, one, (plan, plan_id) in Sliced(zip(requests, submissions, found, strict=True)):
+            checked = await reading.check(plan.workflow, one.input)
+            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir, id=request.execution_id))
+        return starts
 
     async def _write(self, tx: Connection, starts: Sequence[Start]) -> list[Rejection]:
         """Writes the executions. Returns the submissions whose key was used before."""
