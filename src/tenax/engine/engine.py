@@ -59,6 +59,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings
 from tenax.store import service
+from tenax.store.applications.requested_submissions import limit_submissions
 from tenax.store.connect import Database
 
 
@@ -84,6 +85,7 @@ class Engine(EngineReads):
         self.bulk = parts.bulk
         self.bulk_runner = parts.bulk_runner
         self.workflow_pauses = parts.workflow_pauses
+        self.requested_submissions = parts.requested
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -104,6 +106,7 @@ class Engine(EngineReads):
             self.timers.run,
             self.bulk_runner.run,
             self.workflow_pauses.run,
+            self.requested_submissions.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
@@ -127,6 +130,7 @@ class Engine(EngineReads):
         """Loads and repairs what the first operation needs."""
         async with self.context.transaction() as tx:
             self.context.secret = await service.secret(tx)
+            await limit_submissions(tx, self.context.settings.max_body)
         await self.maintenance.make_log_partitions()
         await self.beat()
         await self.recover()

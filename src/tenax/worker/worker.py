@@ -38,6 +38,7 @@ from tenax.worker.attempt import (
     usage_to_tell,
     with_request,
 )
+from tenax.worker.attempt_services import Transactions, WorkerServices
 from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.runtimes import Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
@@ -92,8 +93,10 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
         agents: AgentDefaults = NO_AGENT_DEFAULTS,
+        database: Transactions | None = None,
     ) -> None:
-        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None.
+        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None. Its tasks complete in
+        transactions of `database` (`ctx.transaction()`).
 
         `life` is a UUID that names this run of the process, if a supervisor chose one. `environment` defaults to that of this
         process.
@@ -105,6 +108,7 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
+        self._services = WorkerServices(self._secrets, database)
         self._link = Link()
         kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
         self._executors = Executors(
@@ -162,6 +166,7 @@ class Worker:
             await self._attempts_ended()
             await cancel_and_wait(*activities)
             await self._executors.close()
+            await self._services.close()
 
     # Leasing
 
@@ -210,7 +215,10 @@ class Worker:
         finally:
             self._asking = None
         self._lost_grants.difference_update(lost)
-        attempts = {(each.item_id, each.token): RunningAttempt(each, self._notes) for each in assignments}
+        attempts = {
+            (each.item_id, each.token): RunningAttempt(each, self._notes, self._services)
+            for each in assignments
+        }
         self._running |= attempts
         self._pool.add(attempts.values())
         if is_being_cancelled():  # the answer arrived all the same
@@ -297,6 +305,7 @@ class Worker:
 
     def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
+        told = attempt.close(told)
         self._notes.end(attempt.context)
         if isinstance(told, Outcome) and told is not attempt.override:
             self._check.count(told, assignment, time.monotonic() - attempt.began)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenax.engine.context import EngineContext, no_execution
+from tenax.engine.context import EngineContext, unknown_execution
 from tenax.engine.slices import Sliced
 from tenax.engine.views.live import read_progress
 from tenax.engine.views.view_room import ViewRoom
@@ -143,7 +143,7 @@ async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExec
     """Finds an execution. A result of more than `most` bytes is left out."""
     row = await executions.get_execution(tx, execution_id, most)
     if row is None:
-        raise no_execution(execution_id)
+        raise await unknown_execution(tx, execution_id)
     return row
 
 
