@@ -50,7 +50,8 @@ def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncCo
     A second statement looks up the keys that were taken. In a batch with other executions it must not fail after they
     are committed.
     """
-    if len(starts) > FEW or any(is_large_start(start) for start in starts) or _is_paused(context, starts):
+    begins_paused = any(start.is_delayed for start in starts) or _is_paused(context, starts)
+    if len(starts) > FEW or any(is_large_start(start) for start in starts) or begins_paused:
         return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
@@ -75,7 +76,7 @@ def _is_plain(start: Start) -> bool:
     """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
     it then finds both."""
     plan = start.plan
-    is_new = start.parent is None and start.operator is None
+    is_new = start.parent is None and start.operator is None and not start.is_delayed
     return plan.begins_plainly and is_new and len(plan.steps) <= TURN_TAKING_STEPS
 
 
@@ -107,9 +108,16 @@ async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Star
     context.notifier.announce(
         ready=not leased,
         server_steps=any(start.plan.has_server_steps or start.budgeted for start in starts),
-        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
+        due_in=min((due for start in starts if (due := _due_in(start, now)) is not None), default=None),
     )
     return answers
+
+
+def _due_in(start: Start, now: datetime) -> float | None:
+    """Returns the seconds until the timers must look at a new execution."""
+    if start.is_delayed:
+        return (start.starts_at(now) - now).total_seconds()
+    return start.plan.soonest
 
 
 def _reserve(reserve: Reserve, starts: Sequence[Start]) -> Reservation | None:

@@ -17,6 +17,8 @@ RECHECK = timedelta(seconds=1)
 
 Origin = Literal["tick", "caught_up", "queued"]
 SkipReason = Literal["missed", "overlap", "queue_full", "replaced"]
+RunReason = Origin | SkipReason | Literal["by_hand"]
+"""Why a schedule started an execution, or why it left out a tick."""
 
 
 @dataclass(frozen=True, slots=True)
