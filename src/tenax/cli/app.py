@@ -167,6 +167,12 @@ app.command(
     help="List the saved filters, or save or remove one.",
 )
 app.command(
+    "tenax.cli.commands.operate.schedules:schedules",
+    name="schedules",
+    group=_EXECUTIONS,
+    help="List schedules, or show, create, pause, resume, run or delete one.",
+)
+app.command(
     "tenax.cli.commands.operate.bulk:bulk",
     name="bulk",
     group=_EXECUTIONS,
@@ -220,6 +226,7 @@ COMMAND_NAMES = (
     "dead-letters",
     "agent",
     "filters",
+    "schedules",
     "bulk",
     "pack",
     "action",

@@ -18,7 +18,7 @@ from tenax.engine.schedules.delayed_starts import start_delayed
 from tenax.engine.schedules.starting import announce_start, prepare_start, start_in, tick_key
 from tenax.errors import Conflict, TenaxError, Unreachable
 from tenax.model.events.audit import NewEntry
-from tenax.model.schedule.look import Look, Standing, look, look_at
+from tenax.model.schedule.look import Look, ScheduleFacts, look, look_at
 from tenax.store.audit import insert_entries
 from tenax.store.connect import Connection
 from tenax.store.schedules import schedule_runs, schedules
@@ -63,7 +63,7 @@ class ScheduleRunner:
                 row = await schedules.lock_due(tx, name)
                 if row is None or row.workflow != workflow:
                     return False
-                decided = look(name, row.schedule, await _standing(tx, row), row.now)
+                decided = look(name, row.schedule, await _facts(tx, row), row.now)
                 if not decided.cancels or is_last:
                     await self._write(tx, row, decided, start)
                     break
@@ -122,14 +122,14 @@ class ScheduleRunner:
         await schedule_runs.record(tx, row.name, runs)
 
 
-async def _standing(tx: Connection, row: ScheduleRow) -> Standing:
+async def _facts(tx: Connection, row: ScheduleRow) -> ScheduleFacts:
     """Reads what a look depends on."""
     most = row.schedule.pause_after_failures
     failures = 0
     if most is not None:
         failures = await schedule_runs.count_failures(tx, row.name, row.counted_from, most)
     is_running = await schedule_runs.is_open(tx, row.last_execution)
-    return Standing(row.next_tick, row.waiting, is_running, failures)
+    return ScheduleFacts(row.next_tick, row.waiting, is_running, failures)
 
 
 async def _pause(tx: Connection, row: ScheduleRow) -> NewRun:

@@ -40,7 +40,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ScheduleFacts:
     """Is what a look depends on, besides the schedule and the time."""
 
     next_tick: datetime | None
@@ -70,20 +70,20 @@ class Look:
         return bool(self.starts or self.skipped or self.pauses)
 
 
-def look(name: str, schedule: Schedule, standing: Standing, now: datetime) -> Look:
+def look(name: str, schedule: Schedule, facts: ScheduleFacts, now: datetime) -> Look:
     """Decides what the schedule of this name does now."""
-    due, skipped, next_tick = _due(name, schedule, standing.next_tick, now)
-    waiting = (*standing.waiting, *due[:-1])
+    due, skipped, next_tick = _due(name, schedule, facts.next_tick, now)
+    waiting = (*facts.waiting, *due[:-1])
     newest = due[-1] if due else None
     if newest is not None and newest.origin == "caught_up":
         waiting, newest = (*waiting, newest), None
     if not waiting and newest is None:
         return Look(next_tick, skipped=skipped)
     most = schedule.pause_after_failures
-    if most is not None and standing.failures >= most:
+    if most is not None and facts.failures >= most:
         return Look(next_tick, skipped=skipped, pauses=True)
     return _place(
-        schedule, Look(next_tick, skipped=skipped, waiting=waiting), newest, is_running=standing.is_running
+        schedule, Look(next_tick, skipped=skipped, waiting=waiting), newest, is_running=facts.is_running
     )
 
 
