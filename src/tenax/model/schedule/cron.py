@@ -8,7 +8,7 @@ expressions follow the clock as it is: they come in both of two equal hours, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from cronsim import CronSim, CronSimError
 
@@ -64,13 +64,70 @@ def cron_ticks(expression: str, zone: tzinfo, after: datetime, until: datetime) 
 
 
 def _ticks(expression: str, zone: tzinfo, after: datetime) -> Iterator[datetime]:
-    """Yields the ticks after a moment. Two local times that the clocks skip may be the same moment, which is one tick.
+    """Yields the ticks after a moment."""
+    after = after.astimezone(UTC)
+    minute, hour, *rest = expression.split()
+    names_times = len(rest) == 3 and not minute.startswith("*") and not hour.startswith("*")
+    return (_local_times if names_times or zone is UTC else _times_of_clock)(expression, zone, after)
 
-    In the second of two equal hours the library goes on from a local time that has come before.
+
+def _local_times(expression: str, zone: tzinfo, after: datetime) -> Iterator[datetime]:
+    """Yields the ticks of an expression that names local times.
+
+    Two times that the clocks skip may be the same moment, which is one tick. In the second of two equal hours the library goes
+    on from a time that has come before.
     """
-    last = after.astimezone(UTC)
+    last = after
     for local in CronSim(expression, after.astimezone(zone)):
         tick = local.astimezone(UTC)
         if tick > last:
             last = tick
             yield tick
+
+
+def _times_of_clock(expression: str, zone: tzinfo, after: datetime) -> Iterator[datetime]:
+    """Yields the ticks of an expression that follows the clock.
+
+    From one change of the clock to the next, all local times have the same offset. The library is given no zone: it would
+    leave out ticks where clocks change by half an hour.
+    """
+    at, rest = after, timedelta()
+    while True:
+        offset = _offset(zone, at)
+        for local in CronSim(expression, (at + offset - rest).replace(tzinfo=None)):
+            tick = local.replace(tzinfo=UTC) - offset
+            change = _next_change(zone, at, tick)
+            if change is not None:
+                break
+            yield tick
+            at = tick
+        else:
+            return
+        at, rest = change, timedelta(seconds=1)  # the moment of the change may be a tick itself
+
+
+def _offset(zone: tzinfo, at: datetime) -> timedelta:
+    return at.astimezone(zone).utcoffset() or timedelta()
+
+
+def _next_change(zone: tzinfo, start: datetime, end: datetime) -> datetime | None:
+    """Returns the first second in which the zone has another offset than at the start. Returns None if there is none up to
+    the end."""
+    offset = _offset(zone, start)
+    while start < end:
+        day = min(start + timedelta(days=1), end)
+        if _offset(zone, day) != offset:
+            return _first_of_change(zone, start, day, offset)
+        start = day
+    return None
+
+
+def _first_of_change(zone: tzinfo, start: datetime, end: datetime, offset: timedelta) -> datetime:
+    first, last = int(start.timestamp()), int(end.timestamp())
+    while last - first > 1:
+        middle = (first + last) // 2
+        if _offset(zone, datetime.fromtimestamp(middle, UTC)) == offset:
+            first = middle
+        else:
+            last = middle
+    return datetime.fromtimestamp(last, UTC)
