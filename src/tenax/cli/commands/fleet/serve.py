@@ -216,6 +216,7 @@ async def _work(settings: Settings, agents: AgentDefaults, life: str | None = No
     from tenax import __version__
     from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
+    from tenax.settings.worker_options import worker_options
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -226,18 +227,9 @@ async def _work(settings: Settings, agents: AgentDefaults, life: str | None = No
         transport,
         name=name,
         runtimes=settings.runtimes,
-        queues=settings.queues,
-        labels=settings.labels,
-        slots=settings.slots,
-        drain=settings.drain,
-        overload_lag=settings.overload_lag,
-        http_addresses=settings.http_addresses,
-        max_result=settings.max_result,
-        packs=settings.home / "packs",
-        pack_cache=settings.pack_cache,
-        agents=agents,
         version=__version__,
         life=life,
+        **worker_options(settings, agents),
     )
     interrupts = Interrupts()
     with interrupts.caught():
