@@ -77,6 +77,8 @@ class Engine(EngineReads):
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
         self.budget_keeper = parts.budget_keeper
+        self.schedules = parts.schedules
+        self.schedule_runner = parts.schedule_runner
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -140,7 +142,7 @@ class Engine(EngineReads):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            definitions.check_key(submission)
+            definitions.check_submission(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -148,7 +150,17 @@ class Engine(EngineReads):
             if time_slice.is_over:
                 await time_slice.give_way()
             checked = await self.context.reading.check(plan.workflow, one.input)
-            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
+            starts.append(
+                Start(
+                    plan,
+                    plan_id,
+                    checked,
+                    one.key,
+                    one.base_dir,
+                    start_at=one.start_at,
+                    start_in=one.start_in,
+                )
+            )
         return await self._submit(starts)
 
     async def execute(self, wanted: WantedExecution) -> LinkedExecution:
