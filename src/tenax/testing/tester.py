@@ -1,0 +1,323 @@
+"""Defines the fixture `tenax` as tests see it: blocking methods, and the same ones to await below `aio`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
+
+from msgspec import ValidationError, convert
+
+from tenax.errors import UsageError
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.durations import parse_duration
+from tenax.model.execution_views import Execution
+from tenax.testing.core import Core
+from tenax.testing.execution import ExecutionResult
+from tenax.testing.injections import (
+    Effect,
+    GiveOutcome,
+    Injection,
+    LoseWorker,
+    TimeOut,
+    attempts_of,
+    call_text,
+)
+from tenax.testing.loop_thread import LoopThread
+from tenax.testing.submissions import submission_for, task_name
+from tenax.worker.handlers.error_outcomes import outcome_of
+from tenax.worker.handlers.json_values import to_json_value
+
+__tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
+
+_KEPT = 100
+"""Executions that a test has looked at and that are kept, in case that it fails."""
+_STORIES = 3
+"""Executions whose story a failed test shows."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Target: TypeAlias = str | Callable[..., Any]
+"""A step or a task: its name, or the task itself."""
+Attempts: TypeAlias = int | Iterable[int] | None
+"""One attempt, several, or None for every one."""
+
+
+class InjectedFailure(Exception):
+    """Is the error of `tenax.fail` unless the test gives another one. It is transient."""
+
+
+class Tester:
+    """Runs workflows and tasks for one test, on an engine and a database of its own whose clock it moves."""
+
+    __test__ = False  # pytest takes it for a test otherwise
+
+    def __init__(self, core: Core, loop: LoopThread, database_url: str, roll: list[float]) -> None:
+        self._core = core
+        self._loop = loop
+        self._roll = roll
+        self._looked_at: deque[ExecutionResult[Any]] = deque(maxlen=_KEPT)
+        self.database_url = database_url
+        """The database of the test. It is emptied afterwards, or dropped if the test adds tables."""
+        self.aio = AsyncTester(self)
+        """The same methods, to be awaited."""
+
+    @property
+    def timeout(self) -> float:
+        """The real seconds that an execution may take."""
+        return self._core.seconds
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._core.seconds = seconds
+
+    @property
+    def roll(self) -> float:
+        """The random number of every jitter, from 0 to 1. With 0.5, a jitter by a share leaves the delay of the curve as it is."""
+        return self._roll[0]
+
+    @roll.setter
+    def roll(self, number: float) -> None:
+        self._roll[0] = number
+
+    @property
+    def now(self) -> datetime:
+        """The time of the test's clock. It stands still unless the test runs something or moves it."""
+        return self._loop.call(self._core.clock.now())
+
+    # Running
+
+    def run(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
+        """Runs a task with its arguments, or a workflow (a file, a text, a builder) with `input={...}`, to its end.
+
+        Returns the execution, also if it has failed. Retries, sleeps and deadlines take no time.
+        """
+        return self._seen(self._loop.call(self._core.run(submission_for(what, args, kwargs))))
+
+    def start(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
+        """Starts what `run` runs, and returns at once. The clock stands still until `finish`, `advance` or an approval."""
+        return self._seen(self._loop.call(self._core.start(submission_for(what, args, kwargs))))
+
+    def finish(self, execution: ExecutionResult[Any] | int) -> ExecutionResult[Any]:
+        """Runs an execution to its end that was started before, by the test or by the code under test."""
+        return self._seen(self._loop.call(self._core.finish(_id_of(execution))))
+
+    def advance(self, duration: float | str) -> datetime:
+        """Moves the clock by seconds or by a text such as `2h`. Everything that falls due on the way happens."""
+        return self._loop.call(self._core.advance(parse_duration(duration)))
+
+    def get(self, execution: ExecutionResult[Any] | int) -> ExecutionResult[Any]:
+        """Returns the execution as it is now."""
+        return self._seen(self._loop.call(self._core.engine.get(_id_of(execution))))
+
+    def executions(self) -> list[ExecutionResult[Any]]:
+        """Returns all executions of the test, without children, the oldest first."""
+        return [self._seen(one) for one in self._loop.call(self._core.executions())]
+
+    def store(self, workflow: str | Path) -> None:
+        """Stores a workflow (a file or a text), so that steps find it by its name."""
+        given = submission_for(workflow, (), {})
+        assert given.source is not None
+        self._loop.call(
+            self._core.engine.store_workflow(given.source, filename=given.filename, files=given.files)
+        )
+
+    # Answers
+
+    def signal(self, execution: ExecutionResult[Any] | int, name: str, data: Any = None) -> None:
+        """Sends a signal. It is kept until a step waits for it."""
+        self._loop.call(self._core.signal(_id_of(execution), name, data))
+
+    def approve(
+        self,
+        execution: ExecutionResult[Any] | int,
+        step: str,
+        *,
+        item: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Lets time pass until the step asks for an approval, and gives it."""
+        self._loop.call(self._core.decide(_id_of(execution), step, item, reason, approved=True))
+
+    def reject(
+        self,
+        execution: ExecutionResult[Any] | int,
+        step: str,
+        *,
+        item: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Lets time pass until the step asks for an approval, and refuses it."""
+        self._loop.call(self._core.decide(_id_of(execution), step, item, reason, approved=False))
+
+    # Injections
+
+    def fail(
+        self,
+        target: Target,
+        *,
+        attempt: Attempts = 1,
+        item: int | None = None,
+        error: BaseException | type[BaseException] | None = None,
+        status_code: int | None = None,
+        exit_code: int | None = None,
+        facts: Mapping[str, Any] | None = None,
+        after_work: bool = False,
+        compensation: bool = False,
+    ) -> None:
+        """Lets attempts of a step or of a task fail: by an exception, an HTTP status, an exit code, or facts as a worker reports them.
+
+        `after_work` lets the attempt do its work first.
+        """
+        outcome = _failure(error, status_code, exit_code, facts)
+        given = {"error": error, "status_code": status_code, "exit_code": exit_code, "facts": facts}
+        self._inject(
+            "fail",
+            target,
+            attempt,
+            item,
+            GiveOutcome(outcome, after_work),
+            compensation=compensation,
+            **given,
+        )
+
+    def succeed(
+        self,
+        target: Target,
+        *,
+        result: Any = None,
+        attempt: Attempts = None,
+        item: int | None = None,
+        compensation: bool = False,
+    ) -> None:
+        """Replaces the work of a step or of a task by this result, in every attempt unless some are named."""
+        outcome = Outcome("succeeded", result=to_json_value(result))
+        self._inject(
+            "succeed", target, attempt, item, GiveOutcome(outcome), compensation=compensation, result=result
+        )
+
+    def lose_worker(
+        self,
+        target: Target,
+        *,
+        attempt: Attempts = 1,
+        item: int | None = None,
+        after_work: bool = False,
+        compensation: bool = False,
+    ) -> None:
+        """Loses the worker of an attempt: nobody reports it, and its lease expires.
+
+        The worker is lost before the work begins, or with `after_work` when it is done and not reported yet.
+        """
+        self._inject(
+            "lose_worker",
+            target,
+            attempt,
+            item,
+            LoseWorker(after_work),
+            compensation=compensation,
+            after_work=after_work,
+        )
+
+    def time_out(
+        self, target: Target, *, attempt: Attempts = 1, item: int | None = None, compensation: bool = False
+    ) -> None:
+        """Lets attempts run until their timeout, which the clock passes."""
+        self._inject("time_out", target, attempt, item, TimeOut(), compensation=compensation)
+
+    def missed_injections(self) -> str | None:
+        """Says what was injected and not reached by any attempt. The plugin fails a test for it. Returns None if all was reached."""
+        return self._core.faults.injections.complaint()
+
+    def _inject(
+        self,
+        method: str,
+        target: Target,
+        attempt: Attempts,
+        item: int | None,
+        effect: Effect,
+        *,
+        compensation: bool,
+        **given: Any,
+    ) -> None:
+        name, attempts = task_name(target), attempts_of(attempt)
+        shown = attempt if attempt is None or isinstance(attempt, int) else sorted(attempts or ())
+        text = call_text(method, name, attempt=shown, item=item, **given, compensation=compensation)
+        self._core.faults.injections.add(Injection(text, name, attempts, item, compensation, effect))
+
+    def untold_stories(self) -> list[tuple[str, str]]:
+        """Returns the titles and the stories of the last executions that the test has looked at, for a test that has failed.
+        Leaves out those that an assertion has told."""
+        last = {one.id: one for one in self._looked_at}
+        return [(repr(one), one.story) for one in list(last.values())[-_STORIES:] if not one.told]
+
+    def _seen(self, view: Execution) -> ExecutionResult[Any]:
+        seen: ExecutionResult[Any] = ExecutionResult(view, self._core.engine, self._loop)
+        self._looked_at.append(seen)
+        return seen
+
+
+def _awaited(
+    method: Callable[Concatenate[Tester, P], T],
+) -> Callable[Concatenate[AsyncTester, P], Coroutine[Any, Any, T]]:
+    @wraps(method)
+    async def call(self: AsyncTester, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.tester, *args, **kwargs)
+
+    return cast("Callable[Concatenate[AsyncTester, P], Coroutine[Any, Any, T]]", call)
+
+
+class AsyncTester:
+    """Has the methods of `Tester` that wait, for tests that are coroutines: their event loop goes on meanwhile."""
+
+    def __init__(self, tester: Tester) -> None:
+        self.tester = tester
+
+    run = _awaited(Tester.run)
+    start = _awaited(Tester.start)
+    finish = _awaited(Tester.finish)
+    advance = _awaited(Tester.advance)
+    get = _awaited(Tester.get)
+    executions = _awaited(Tester.executions)
+    store = _awaited(Tester.store)
+    signal = _awaited(Tester.signal)
+    approve = _awaited(Tester.approve)
+    reject = _awaited(Tester.reject)
+
+
+def _id_of(execution: ExecutionResult[Any] | int) -> int:
+    return execution if isinstance(execution, int) else execution.id
+
+
+def _failure(
+    error: BaseException | type[BaseException] | None,
+    status_code: int | None,
+    exit_code: int | None,
+    facts: Mapping[str, Any] | None,
+) -> Outcome:
+    """Returns the outcome that a worker would report."""
+    if sum(one is not None for one in (error, status_code, exit_code, facts)) > 1:
+        raise UsageError(
+            "a failure has one cause", remedy="give one of error, status_code, exit_code and facts"
+        )
+    if status_code is not None:
+        return Outcome(
+            "failed", facts=Facts(message=f"the answer was {status_code}", status_code=status_code)
+        )
+    if exit_code is not None:
+        return Outcome(
+            "failed",
+            facts=Facts(message=f"exit code {exit_code}", exit_code=exit_code, result_file="missing"),
+        )
+    if facts is not None:
+        try:
+            return Outcome("failed", facts=convert(dict(facts), Facts))
+        except ValidationError as fault:
+            raise UsageError(f"these are no facts of a failure: {fault}") from None
+    raised = InjectedFailure("injected by the test") if error is None else error
+    return outcome_of(raised() if isinstance(raised, type) else raised)
