@@ -88,8 +88,13 @@ class Core:
         for summary in await self.engine.list(states=["running", "paused"], top=True, limit=500):
             self._serve(summary.id)
         at = await self.clock.now() + timedelta(seconds=seconds)
-        async with asyncio.timeout(self.seconds):
-            await self.pace.advance_to(at)
+        try:
+            async with asyncio.timeout(self.seconds):
+                await self.pace.advance_to(at)
+        except TimeoutError:
+            running = await self.engine.list(states=["running"], top=True, limit=1)
+            message = f"the clock did not reach its time after {self.seconds:g} s of real time (tenax.timeout): something runs on"
+            raise DidNotEnd(await self._why_not(running[0].id, message) if running else message) from None
         return await self.clock.now()
 
     async def signal(self, execution_id: int, name: str, data: Any) -> None:
@@ -127,7 +132,7 @@ class Core:
 
         try:
             async with asyncio.timeout(self.seconds):
-                return await self.pace.until(reached)
+                return await self.pace.until(execution_id, reached)
         except TimeoutError:
             why = f"after {self.seconds:g} s of real time (tenax.timeout)"
         except NothingDue:

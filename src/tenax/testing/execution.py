@@ -14,6 +14,7 @@ from tenax.model.execution_views import Step as StepView
 from tenax.model.views import Explanation
 from tenax.testing.failure_texts import event_list, event_words, story
 from tenax.testing.loop_thread import LoopThread
+from tenax.testing.submissions import result_of
 
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
 
@@ -52,11 +53,13 @@ class ExecutionResult(Generic[R]):
     Events and explanations are read when they are first used, from the database of the test.
     """
 
-    def __init__(self, view: Execution, engine: Engine, loop: LoopThread) -> None:
+    def __init__(self, view: Execution, engine: Engine, loop: LoopThread, what: Any = None) -> None:
+        """`what` is what the test ran."""
         self.view = view
         """All that `tenax show --json` prints."""
         self.told = False
         """True if a failed assertion has told the story."""
+        self.what = what
         self._engine = engine
         self._loop = loop
 
@@ -73,7 +76,7 @@ class ExecutionResult(Generic[R]):
         """The result. Raises AssertionError, with what happened, unless the execution is completed."""
         if self.status != "completed":
             self._fail(f"execution {self.id} is {self.status}, so it has no result")
-        result: R = self.view.result
+        result: R = result_of(self.what, self.view)
         return result
 
     @property

@@ -82,6 +82,9 @@ class Injections:
     def add(self, injection: Injection) -> None:
         self._all.append(injection)
 
+    def clear(self) -> None:
+        self._all.clear()
+
     def choose(self, assignment: Assignment) -> Effect | None:
         """Returns the effect on an attempt that begins, and notes that it was reached."""
         self._note(assignment)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from tenax.errors import TenaxError
+
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
 
 T = TypeVar("T")
@@ -28,6 +30,8 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+        if isinstance(error, (TenaxError, AssertionError)):
+            raise error.with_traceback(None)  # its message says all, and its place in the engine says nothing
         if error is not None:
             raise error
         return future.result()

@@ -32,14 +32,19 @@ class Pace:
         self._clock = clock
         self._faults = faults
 
-    async def until(self, reached: Callable[[], Awaitable[T | None]]) -> T:
-        """Lets time pass until `reached` returns a value, and returns it. Raises `NothingDue` if that can never happen."""
-        async with self._engine.context.notifier.following_all() as changed:
+    async def until(self, execution_id: int, reached: Callable[[], Awaitable[T | None]]) -> T:
+        """Lets time pass until `reached` returns a value, and returns it. Raises `NothingDue` if that can never happen.
+
+        `reached` is asked whenever the execution has changed, and before time passes.
+        """
+        notifier = self._engine.context.notifier
+        async with notifier.following_all() as changed, notifier.following(execution_id) as own:
             while True:
-                found = await reached()
-                if found is not None:
-                    return found
                 pending = await self._pending()
+                if own.is_set() or not pending.busy:
+                    own.clear()
+                    if (found := await reached()) is not None:
+                        return found
                 if pending.due is not None and not pending.busy:
                     await self.pass_to(pending.due)
                 await self._wait(changed, pending)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tenax.errors import UsageError
+from tenax.model.execution_views import Execution
 from tenax.model.wire import Submission
 from tenax.sdk.bundle import submission_of
 from tenax.sdk.files import read_definition
@@ -16,6 +17,10 @@ from tenax.sdk.task import REGISTRY
 from tenax.worker.handlers.json_values import to_json_value
 
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
+
+
+_STEP = "run"
+"""The step that calls a function."""
 
 
 def submission_for(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Submission:
@@ -44,9 +49,14 @@ def _call_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
     """Returns a workflow of one step that calls the function."""
     bound = inspect.signature(function).bind(*args, **kwargs)
     name = task_name(function)
-    step = {"step": "run", "type": "python", "task": name, "args": "{{ input.args }}"}
+    step = {"step": _STEP, "type": "python", "task": name, "args": "{{ input.args }}"}
     definition = {"name": name.rpartition(":")[2], "input": {"args": {}}, "workflow": [step]}
     return Submission(source=json.dumps(definition), input={"args": to_json_value(dict(bound.arguments))})
+
+
+def result_of(what: Any, execution: Execution) -> Any:
+    """Returns the result of a completed execution: for a function its own, else that of the workflow."""
+    return execution.steps[_STEP].result if callable(what) else execution.result
 
 
 def task_name(target: Any) -> str:

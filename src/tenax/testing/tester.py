@@ -16,7 +16,8 @@ from tenax.errors import UsageError
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import parse_duration
 from tenax.model.execution_views import Execution
-from tenax.testing.core import Core
+from tenax.model.source.findings import suggest
+from tenax.testing.core import ACTOR, Core
 from tenax.testing.execution import ExecutionResult
 from tenax.testing.injections import (
     Effect,
@@ -97,15 +98,15 @@ class Tester:
 
         Returns the execution, also if it has failed. Retries, sleeps and deadlines take no time.
         """
-        return self._seen(self._loop.call(self._core.run(submission_for(what, args, kwargs))))
+        return self._seen(self._loop.call(self._core.run(submission_for(what, args, kwargs))), what)
 
     def start(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
         """Starts what `run` runs, and returns at once. The clock stands still until `finish`, `advance` or an approval."""
-        return self._seen(self._loop.call(self._core.start(submission_for(what, args, kwargs))))
+        return self._seen(self._loop.call(self._core.start(submission_for(what, args, kwargs))), what)
 
     def finish(self, execution: ExecutionResult[Any] | int) -> ExecutionResult[Any]:
         """Runs an execution to its end that was started before, by the test or by the code under test."""
-        return self._seen(self._loop.call(self._core.finish(_id_of(execution))))
+        return self._seen(self._loop.call(self._core.finish(_id_of(execution))), _what_of(execution))
 
     def advance(self, duration: float | str) -> datetime:
         """Moves the clock by seconds or by a text such as `2h`. Everything that falls due on the way happens."""
@@ -113,7 +114,7 @@ class Tester:
 
     def get(self, execution: ExecutionResult[Any] | int) -> ExecutionResult[Any]:
         """Returns the execution as it is now."""
-        return self._seen(self._loop.call(self._core.engine.get(_id_of(execution))))
+        return self._seen(self._loop.call(self._core.engine.get(_id_of(execution))), _what_of(execution))
 
     def executions(self) -> list[ExecutionResult[Any]]:
         """Returns all executions of the test, without children, the oldest first."""
@@ -154,6 +155,9 @@ class Tester:
     ) -> None:
         """Lets time pass until the step asks for an approval, and refuses it."""
         self._loop.call(self._core.decide(_id_of(execution), step, item, reason, approved=False))
+
+    def cancel(self, execution: ExecutionResult[Any] | int, *, reason: str | None = None) -> None:
+        self._loop.call(self._core.engine.cancel(_id_of(execution), actor=ACTOR, reason=reason))
 
     # Injections
 
@@ -234,6 +238,10 @@ class Tester:
         """Says what was injected and not reached by any attempt. The plugin fails a test for it. Returns None if all was reached."""
         return self._core.faults.injections.complaint()
 
+    def forget_injections(self) -> None:
+        """Takes back what was injected, so that it need not be reached."""
+        self._core.faults.injections.clear()
+
     def _inject(
         self,
         method: str,
@@ -256,8 +264,8 @@ class Tester:
         last = {one.id: one for one in self._looked_at}
         return [(repr(one), one.story) for one in list(last.values())[-_STORIES:] if not one.told]
 
-    def _seen(self, view: Execution) -> ExecutionResult[Any]:
-        seen: ExecutionResult[Any] = ExecutionResult(view, self._core.engine, self._loop)
+    def _seen(self, view: Execution, what: Any = None) -> ExecutionResult[Any]:
+        seen: ExecutionResult[Any] = ExecutionResult(view, self._core.engine, self._loop, what)
         self._looked_at.append(seen)
         return seen
 
@@ -288,10 +296,15 @@ class AsyncTester:
     signal = _awaited(Tester.signal)
     approve = _awaited(Tester.approve)
     reject = _awaited(Tester.reject)
+    cancel = _awaited(Tester.cancel)
 
 
 def _id_of(execution: ExecutionResult[Any] | int) -> int:
     return execution if isinstance(execution, int) else execution.id
+
+
+def _what_of(execution: ExecutionResult[Any] | int) -> Any:
+    return None if isinstance(execution, int) else execution.what
 
 
 def _failure(
@@ -315,9 +328,19 @@ def _failure(
             facts=Facts(message=f"exit code {exit_code}", exit_code=exit_code, result_file="missing"),
         )
     if facts is not None:
-        try:
-            return Outcome("failed", facts=convert(dict(facts), Facts))
-        except ValidationError as fault:
-            raise UsageError(f"these are no facts of a failure: {fault}") from None
+        return Outcome("failed", facts=_read_facts(facts))
     raised = InjectedFailure("injected by the test") if error is None else error
     return outcome_of(raised() if isinstance(raised, type) else raised)
+
+
+def _read_facts(given: Mapping[str, Any]) -> Facts:
+    unknown = sorted(set(given) - set(Facts.__struct_fields__))
+    if unknown:
+        raise UsageError(
+            f"a failure has no fact {unknown[0]!r}{suggest(unknown[0], Facts.__struct_fields__)}",
+            remedy="the names are those of tenax.model.attempt.outcome.Facts",
+        )
+    try:
+        return convert(dict(given), Facts)
+    except ValidationError as fault:
+        raise UsageError(f"these are no facts of a failure: {fault}") from None
