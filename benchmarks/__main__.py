@@ -33,6 +33,7 @@ from benchmarks import (
     submitting,
     throughput,
     waiting,
+    watched,
 )
 from benchmarks.arena import Arena, arena
 from benchmarks.children import ChildFailed
@@ -57,6 +58,7 @@ MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     waiting.MEASURE: waiting.measure,
     history.MEASURE: history.measure,
     pages.MEASURE: pages.measure,
+    watched.MEASURE: watched.measure,
     decision.MEASURE: decision.measure,
     idle.MEASURE: idle.measure,
     scaling.MEASURE: scaling.measure,

@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenax.errors import TenaxError
+    from tenax.errors import InvalidValue, TenaxError
     from tenax.model.wire import Submission, Submitted
     from tenax.sdk.client import Client
     from tenax.sdk.context import TaskContext, context
     from tenax.sdk.outcomes import Cancelled, Fatal, NotCompleted, Retry, Snooze
     from tenax.sdk.sync_client import SyncClient
-    from tenax.sdk.task import task
+    from tenax.sdk.task import Task, task
+    from tenax.sdk.tasks.retry_policy import RetryPolicy, Rule
 
 __version__ = "0.1.0"
 
@@ -23,12 +24,16 @@ __all__ = [
     "Cancelled",
     "Client",
     "Fatal",
+    "InvalidValue",
     "NotCompleted",
     "Retry",
+    "RetryPolicy",
+    "Rule",
     "Snooze",
     "Submission",
     "Submitted",
     "SyncClient",
+    "Task",
     "TaskContext",
     "TenaxError",
     "__version__",
@@ -40,12 +45,16 @@ _HOME = {
     "Cancelled": "tenax.sdk.outcomes",
     "Client": "tenax.sdk.client",
     "Fatal": "tenax.sdk.outcomes",
+    "InvalidValue": "tenax.errors",
     "NotCompleted": "tenax.sdk.outcomes",
     "Retry": "tenax.sdk.outcomes",
+    "RetryPolicy": "tenax.sdk.tasks.retry_policy",
+    "Rule": "tenax.sdk.tasks.retry_policy",
     "Snooze": "tenax.sdk.outcomes",
     "Submission": "tenax.model.wire",
     "Submitted": "tenax.model.wire",
     "SyncClient": "tenax.sdk.sync_client",
+    "Task": "tenax.sdk.task",
     "TaskContext": "tenax.sdk.context",
     "TenaxError": "tenax.errors",
     "context": "tenax.sdk.context",

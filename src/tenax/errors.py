@@ -99,6 +99,14 @@ class InvalidInput(TenaxError):
     exit_code = 2
 
 
+class InvalidValue(TenaxError):
+    """An argument or a result does not fit its annotation, or has no JSON form."""
+
+    code = "invalid_value"
+    http_status = 422
+    exit_code = 2
+
+
 class NotFound(TenaxError):
     """There is no such execution, step, attempt, workflow or token."""
 

@@ -10,6 +10,7 @@ SOURCE = Path(tenax.__file__).parent
 SAME_THING = {
     "Event": "an event as it is shown, and as the log stores it",
     "Retry": "the body of a request for a retry, and the outcome by which a task asks for one",
+    "Rule": "a rule of a policy as Python code writes it, and the rule as it is resolved",
     "Step": "a step as it is shown, and its definition",
     "TreeBudget": "the budget of a tree as it is shown, and as a decision gets it",
     "Worker": "a worker as it is shown, and the worker itself",

@@ -24,10 +24,11 @@ def test_a_task_stays_the_function_it_was():
     async def named() -> None: ...
 
     assert double(4) == 8
+    assert (double.__name__, double.name) == ("double", REGISTRY.of(double).name)
     assert REGISTRY.of(double).name == f"{__name__}:test_a_task_stays_the_function_it_was.<locals>.double"
     assert not REGISTRY.of(double).process
     other = REGISTRY.find("other-name")
-    assert (other.function, other.process, other.is_async) == (named, True, True)
+    assert (other, other.process, other.is_async) == (named, True, True)
 
 
 def test_two_functions_of_one_name_are_refused_but_a_reload_is_not():

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from tenax.errors import InvalidValue
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
@@ -42,14 +43,15 @@ class PythonExecutor:
             if isinstance(found, Outcome):
                 return found
             handler = self._handlers[key] = found
+        handler = handler.renewed()
         CURRENT.set(context)  # every attempt runs in a contextvars context of its own
         try:
             args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
-        except TypeError as error:
+        except (TypeError, InvalidValue) as error:
             return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
             return await call_in_process(
-                self._guardian, assignment, handler.function.__module__, note_usage=context.note_usage
+                self._guardian, assignment, handler.task.module, note_usage=context.note_usage
             )
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
@@ -118,5 +120,7 @@ def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:
         return find_handler(*key)
     except NoHandler as none:
         return none
+    except InvalidValue as error:
+        return classified_failure("invalid", "invalid_parameters", str(error))
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)
