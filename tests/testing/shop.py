@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from tenax import RetryPolicy, task
+
 CHARGED: list[int] = []
 
 
@@ -16,3 +21,14 @@ async def ship(receipt: str) -> str:
 
 def refuse(order: dict) -> None:
     raise ValueError(f"order {order['id']} has no amount")
+
+
+@dataclass(frozen=True)
+class Order:
+    id: int
+    due: date
+
+
+@task(retry=RetryPolicy(max_attempts=3, initial_delay="2h", max_delay="1d"))
+async def invoice(order: Order) -> Order:
+    return replace(order, due=order.due + timedelta(days=30))

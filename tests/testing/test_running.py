@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import asyncpg
@@ -10,7 +10,7 @@ import pytest
 from testing import shop
 
 from tenax import Submission
-from tenax.errors import Conflict, InvalidDefinition, UsageError
+from tenax.errors import Conflict, InvalidDefinition, InvalidValue, UsageError
 from tenax.sdk.outcomes import Snooze
 from tenax.testing import Tester, cancelled, completed, failed
 from tenax.testing.core import DidNotEnd
@@ -49,8 +49,25 @@ def test_a_submission(tenax: Tester) -> None:
 def test_a_function_with_its_arguments(tenax: Tester) -> None:
     assert tenax.run(shop.charge, {"id": 3}).result == {"receipt": "R-3"}
     assert tenax.run(shop.ship, receipt="R-3").result == "parcel for R-3"
-    with pytest.raises(TypeError, match="missing a required argument: 'order'"):
+    with pytest.raises(
+        InvalidValue, match=r"the arguments do not fit charge: missing a required argument: .order."
+    ):
         tenax.run(shop.charge)
+
+
+def test_a_task_with_its_policy_and_its_types(tenax: Tester) -> None:
+    order = shop.Order(3, date(2026, 1, 31))
+    tenax.lose_worker(shop.invoice, attempt=1)
+    tenax.fail("invoice", attempt=2, status_code=503)
+    execution = tenax.run(shop.invoice, order)
+    assert execution.result == shop.Order(3, date(2026, 3, 2))
+    execution.assert_attempts("run", 3)
+    assert execution.delays() == [7200, 7200], "the lost worker was not counted"
+
+
+def test_a_result_in_the_place_of_the_work(tenax: Tester) -> None:
+    tenax.succeed(shop.invoice, result=shop.Order(4, date(2026, 1, 1)))
+    assert tenax.run(shop.invoice, shop.Order(3, date(2026, 1, 31))).result.id == 4
 
 
 def test_a_function_that_is_replaced(tenax: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +98,8 @@ def test_a_failed_execution_is_returned_and_has_no_result(tenax: Tester) -> None
     assert execution.failure is not None
     assert execution.failure["message"] == "ValueError: order 9 has no amount"
     with pytest.raises(
-        AssertionError, match=r"execution 1 is failed, so it has no result\n\nexecution 1 of refuse"
+        AssertionError,
+        match=r"execution 1 is failed, so it has no result\n\nexecution 1 of testing\.shop\.refuse",
     ):
         _ = execution.result
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenax.testing.bench import Workbench, workbench
     from tenax.testing.execution import ExecutionResult, cancelled, completed, failed
-    from tenax.testing.tester import AsyncTester, InjectedFailure, Tester
+    from tenax.testing.injecting import InjectedFailure
+    from tenax.testing.tester import AsyncTester, Tester
 
 __all__ = [
     "AsyncTester",
@@ -29,7 +30,7 @@ __all__ = [
 _HOME = {
     "AsyncTester": "tenax.testing.tester",
     "ExecutionResult": "tenax.testing.execution",
-    "InjectedFailure": "tenax.testing.tester",
+    "InjectedFailure": "tenax.testing.injecting",
     "Tester": "tenax.testing.tester",
     "Workbench": "tenax.testing.bench",
     "cancelled": "tenax.testing.execution",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,16 @@ from tenax.model.execution_views import Execution
 from tenax.model.wire import Submission
 from tenax.sdk.bundle import submission_of
 from tenax.sdk.files import read_definition
-from tenax.sdk.task import REGISTRY
-from tenax.worker.handlers.json_values import to_json_value
+from tenax.sdk.task import REGISTRY, Task
+from tenax.sdk.tasks.definition import STEP, folder_of_module, single_input
 
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
-
-
-_STEP = "run"
-"""The step that calls a function."""
 
 
 def submission_for(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Submission:
     """Returns the submission. A function takes its own arguments, and everything else takes `input`."""
     if callable(what):
-        return _call_of(what, args, kwargs)
+        return _call_of(_task_of(what), args, kwargs)
     if args or set(kwargs) - {"input"}:
         raise UsageError("a workflow takes its inputs as a mapping", remedy="tenax.run(FILE, input={...})")
     given = dict(kwargs.get("input") or {})
@@ -45,23 +39,28 @@ def submission_for(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
             )
 
 
-def _call_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Submission:
-    """Returns a workflow of one step that calls the function."""
-    bound = inspect.signature(function).bind(*args, **kwargs)
-    name = task_name(function)
-    step = {"step": _STEP, "type": "python", "task": name, "args": "{{ input.args }}"}
-    definition = {"name": name.rpartition(":")[2], "input": {"args": {}}, "workflow": [step]}
-    return Submission(source=json.dumps(definition), input={"args": to_json_value(dict(bound.arguments))})
+def _call_of(task: Task[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Submission:
+    return Submission(
+        source=task.definition(),
+        input=single_input(task.signature.encode(args, kwargs)),
+        base_dir=folder_of_module(task.module),
+    )
+
+
+def _task_of(function: Callable[..., Any]) -> Task[..., Any]:
+    """Returns the task of a function. A function that is not decorated is a task without options."""
+    if isinstance(function, Task):
+        return function
+    return REGISTRY.of(function) or Task(f"{function.__module__}:{function.__qualname__}", function)
 
 
 def result_of(what: Any, execution: Execution) -> Any:
-    """Returns the result of a completed execution: for a function its own, else that of the workflow."""
-    return execution.steps[_STEP].result if callable(what) else execution.result
+    """Returns the result of a completed execution: for a task its own, rebuilt from the annotation, else that of the workflow."""
+    if not callable(what):
+        return execution.result
+    return _task_of(what).decode_result(execution.steps[STEP].result)
 
 
-def task_name(target: Any) -> str:
+def task_name(target: str | Callable[..., Any]) -> str:
     """Returns the name by which steps call a function, or the text itself."""
-    if isinstance(target, str):
-        return target
-    task = REGISTRY.of(target)
-    return task.name if task is not None else f"{target.__module__}:{target.__qualname__}"
+    return target if isinstance(target, str) else _task_of(target).name

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
-from msgspec import ValidationError, convert
-
-from tenax.errors import UsageError
-from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import parse_duration
 from tenax.model.execution_views import Execution
-from tenax.model.source.findings import suggest
+from tenax.model.wire import Submission
 from tenax.testing.core import ACTOR, Core
 from tenax.testing.execution import ExecutionResult
-from tenax.testing.injections import (
-    Effect,
-    GiveOutcome,
-    Injection,
-    LoseWorker,
-    TimeOut,
-    attempts_of,
-    call_text,
-)
+from tenax.testing.injecting import Injecting
 from tenax.testing.loop_thread import LoopThread
-from tenax.testing.submissions import submission_for, task_name
-from tenax.worker.handlers.error_outcomes import outcome_of
-from tenax.worker.handlers.json_values import to_json_value
+from tenax.testing.submissions import submission_for
 
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
 
@@ -41,24 +27,27 @@ _STORIES = 3
 """Executions whose story a failed test shows."""
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
-Target: TypeAlias = str | Callable[..., Any]
-"""A step or a task: its name, or the task itself."""
-Attempts: TypeAlias = int | Iterable[int] | None
-"""One attempt, several, or None for every one."""
+
+class WorkflowBuilder(Protocol):
+    """Is a workflow that Python code has built."""
+
+    def to_yaml(self) -> str: ...
 
 
-class InjectedFailure(Exception):
-    """Is the error of `tenax.fail` unless the test gives another one. It is transient."""
+Workflow: TypeAlias = str | Path | Submission | WorkflowBuilder
+"""A workflow: its file, its text (with a line break), a submission, or what has built it."""
 
 
-class Tester:
+class Tester(Injecting):
     """Runs workflows and tasks for one test, on an engine and a database of its own whose clock it moves."""
 
     __test__ = False  # pytest takes it for a test otherwise
 
     def __init__(self, core: Core, loop: LoopThread, database_url: str, roll: list[float]) -> None:
+        super().__init__(core.faults.injections)
         self._core = core
         self._loop = loop
         self._roll = roll
@@ -93,6 +82,14 @@ class Tester:
 
     # Running
 
+    @overload
+    def run(
+        self, what: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ExecutionResult[R]: ...
+    @overload
+    def run(self, what: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> ExecutionResult[R]: ...
+    @overload
+    def run(self, what: Workflow, /, *, input: Mapping[str, Any] | None = None) -> ExecutionResult[Any]: ...
     def run(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
         """Runs a task with its arguments, or a workflow (a file, a text, a builder) with `input={...}`, to its end.
 
@@ -100,6 +97,14 @@ class Tester:
         """
         return self._seen(self._loop.call(self._core.run(submission_for(what, args, kwargs))), what)
 
+    @overload
+    def start(
+        self, what: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ExecutionResult[R]: ...
+    @overload
+    def start(self, what: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> ExecutionResult[R]: ...
+    @overload
+    def start(self, what: Workflow, /, *, input: Mapping[str, Any] | None = None) -> ExecutionResult[Any]: ...
     def start(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
         """Starts what `run` runs, and returns at once. The clock stands still until `finish`, `advance` or an approval."""
         return self._seen(self._loop.call(self._core.start(submission_for(what, args, kwargs))), what)
@@ -159,105 +164,6 @@ class Tester:
     def cancel(self, execution: ExecutionResult[Any] | int, *, reason: str | None = None) -> None:
         self._loop.call(self._core.engine.cancel(_id_of(execution), actor=ACTOR, reason=reason))
 
-    # Injections
-
-    def fail(
-        self,
-        target: Target,
-        *,
-        attempt: Attempts = 1,
-        item: int | None = None,
-        error: BaseException | type[BaseException] | None = None,
-        status_code: int | None = None,
-        exit_code: int | None = None,
-        facts: Mapping[str, Any] | None = None,
-        after_work: bool = False,
-        compensation: bool = False,
-    ) -> None:
-        """Lets attempts of a step or of a task fail: by an exception, an HTTP status, an exit code, or facts as a worker reports them.
-
-        `after_work` lets the attempt do its work first.
-        """
-        outcome = _failure(error, status_code, exit_code, facts)
-        given = {"error": error, "status_code": status_code, "exit_code": exit_code, "facts": facts}
-        self._inject(
-            "fail",
-            target,
-            attempt,
-            item,
-            GiveOutcome(outcome, after_work),
-            compensation=compensation,
-            **given,
-        )
-
-    def succeed(
-        self,
-        target: Target,
-        *,
-        result: Any = None,
-        attempt: Attempts = None,
-        item: int | None = None,
-        compensation: bool = False,
-    ) -> None:
-        """Replaces the work of a step or of a task by this result, in every attempt unless some are named."""
-        outcome = Outcome("succeeded", result=to_json_value(result))
-        self._inject(
-            "succeed", target, attempt, item, GiveOutcome(outcome), compensation=compensation, result=result
-        )
-
-    def lose_worker(
-        self,
-        target: Target,
-        *,
-        attempt: Attempts = 1,
-        item: int | None = None,
-        after_work: bool = False,
-        compensation: bool = False,
-    ) -> None:
-        """Loses the worker of an attempt: nobody reports it, and its lease expires.
-
-        The worker is lost before the work begins, or with `after_work` when it is done and not reported yet.
-        """
-        self._inject(
-            "lose_worker",
-            target,
-            attempt,
-            item,
-            LoseWorker(after_work),
-            compensation=compensation,
-            after_work=after_work,
-        )
-
-    def time_out(
-        self, target: Target, *, attempt: Attempts = 1, item: int | None = None, compensation: bool = False
-    ) -> None:
-        """Lets attempts run until their timeout, which the clock passes."""
-        self._inject("time_out", target, attempt, item, TimeOut(), compensation=compensation)
-
-    def missed_injections(self) -> str | None:
-        """Says what was injected and not reached by any attempt. The plugin fails a test for it. Returns None if all was reached."""
-        return self._core.faults.injections.complaint()
-
-    def forget_injections(self) -> None:
-        """Takes back what was injected, so that it need not be reached."""
-        self._core.faults.injections.clear()
-
-    def _inject(
-        self,
-        method: str,
-        target: Target,
-        attempt: Attempts,
-        item: int | None,
-        effect: Effect,
-        *,
-        compensation: bool,
-        **given: Any,
-    ) -> None:
-        name, attempts = task_name(target), attempts_of(attempt)
-        shown = attempt if attempt is None or isinstance(attempt, int) else sorted(attempts or ())
-        text = call_text(method, name, attempt=shown, item=item, **given, compensation=compensation)
-        self._core.faults.injections.add(Injection(text, name, attempts, item, compensation, effect))
-
     def untold_stories(self) -> list[tuple[str, str]]:
         """Returns the titles and the stories of the last executions that the test has looked at, for a test that has failed.
         Leaves out those that an assertion has told."""
@@ -286,8 +192,34 @@ class AsyncTester:
     def __init__(self, tester: Tester) -> None:
         self.tester = tester
 
-    run = _awaited(Tester.run)
-    start = _awaited(Tester.start)
+    @overload
+    async def run(
+        self, what: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ExecutionResult[R]: ...
+    @overload
+    async def run(self, what: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> ExecutionResult[R]: ...
+    @overload
+    async def run(
+        self, what: Workflow, /, *, input: Mapping[str, Any] | None = None
+    ) -> ExecutionResult[Any]: ...
+    async def run(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
+        return await asyncio.to_thread(self.tester.run, what, *args, **kwargs)
+
+    @overload
+    async def start(
+        self, what: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ExecutionResult[R]: ...
+    @overload
+    async def start(
+        self, what: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ExecutionResult[R]: ...
+    @overload
+    async def start(
+        self, what: Workflow, /, *, input: Mapping[str, Any] | None = None
+    ) -> ExecutionResult[Any]: ...
+    async def start(self, what: Any, /, *args: Any, **kwargs: Any) -> ExecutionResult[Any]:
+        return await asyncio.to_thread(self.tester.start, what, *args, **kwargs)
+
     finish = _awaited(Tester.finish)
     advance = _awaited(Tester.advance)
     get = _awaited(Tester.get)
@@ -305,42 +237,3 @@ def _id_of(execution: ExecutionResult[Any] | int) -> int:
 
 def _what_of(execution: ExecutionResult[Any] | int) -> Any:
     return None if isinstance(execution, int) else execution.what
-
-
-def _failure(
-    error: BaseException | type[BaseException] | None,
-    status_code: int | None,
-    exit_code: int | None,
-    facts: Mapping[str, Any] | None,
-) -> Outcome:
-    """Returns the outcome that a worker would report."""
-    if sum(one is not None for one in (error, status_code, exit_code, facts)) > 1:
-        raise UsageError(
-            "a failure has one cause", remedy="give one of error, status_code, exit_code and facts"
-        )
-    if status_code is not None:
-        return Outcome(
-            "failed", facts=Facts(message=f"the answer was {status_code}", status_code=status_code)
-        )
-    if exit_code is not None:
-        return Outcome(
-            "failed",
-            facts=Facts(message=f"exit code {exit_code}", exit_code=exit_code, result_file="missing"),
-        )
-    if facts is not None:
-        return Outcome("failed", facts=_read_facts(facts))
-    raised = InjectedFailure("injected by the test") if error is None else error
-    return outcome_of(raised() if isinstance(raised, type) else raised)
-
-
-def _read_facts(given: Mapping[str, Any]) -> Facts:
-    unknown = sorted(set(given) - set(Facts.__struct_fields__))
-    if unknown:
-        raise UsageError(
-            f"a failure has no fact {unknown[0]!r}{suggest(unknown[0], Facts.__struct_fields__)}",
-            remedy="the names are those of tenax.model.attempt.outcome.Facts",
-        )
-    try:
-        return convert(dict(given), Facts)
-    except ValidationError as fault:
-        raise UsageError(f"these are no facts of a failure: {fault}") from None
