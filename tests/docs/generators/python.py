@@ -19,7 +19,7 @@ _GROUPS = {
     "Errors": ("TenaxError",),
 }
 _OTHERS = {
-    tenax.testing: ("workbench", "Workbench"),
+    tenax.testing: ("Tester", "ExecutionResult", "workbench", "Workbench"),
     tenax.embed: ("open_engine", "local_worker"),
 }
 
