@@ -219,10 +219,19 @@ class Engine(EngineReads):
         return await act(self.context, execution_id, asked, actor=actor)
 
     async def signal(
-        self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        actor: str,
+        reason: str | None = None,
     ) -> SignalAnswer:
         """Gives a signal to the step that waits for it, or keeps it until a step does."""
-        return await signals.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
+        return await signals.signal(
+            self.context, execution_id, name, data=data, key=key, actor=actor, reason=reason
+        )
 
     async def decide_approval(
         self,

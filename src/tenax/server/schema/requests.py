@@ -85,6 +85,7 @@ class Signal(PersonBody, frozen=True):
     name: Name
     data: Any = None
     key: Name | None = None
+    reason: Text | None = None
 
 
 class Workflow(PersonBody, frozen=True):
