@@ -9,6 +9,7 @@ from tenax.errors import InvalidValue, TaskFailed, TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
 from tenax.model.parse.action_file import ActionFile, PackFile
+from tenax.model.parse.keys.schedule_keys import ScheduleKeys
 from tenax.model.parse.keys.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
 from tenax.model.parse.keys.step_types import LATER_TYPES, OWN_KEYS, SPEC_KEYS
 from tenax.model.parse.shape import Shape
@@ -152,6 +153,7 @@ def file_keys() -> str:
         ("every step", codes(STEP_KEYS)),
         *((f"a step of type `{kind}`", _keys_of_type(kind)) for kind in STEP_TYPES),
         ("`concurrency`", codes(ConcurrencyKeys.key_names())),
+        ("`schedule`", codes(ScheduleKeys.key_names())),
         ("`until`", codes(UntilKeys.key_names())),
         ("`on_failure`", codes(OnFailureKeys.key_names())),
         ("`compensate`", f"{codes(COMPENSATE_KEYS)}; and the keys of its type: {codes(COMPENSATE_TYPES)}"),
@@ -239,6 +241,7 @@ BLOCKS = {
     "expression-limits": expression_limits,
     "file-keys": file_keys,
     "step-keys": lambda: keys_of(WorkerStep),
+    "schedule-keys": lambda: keys_of(ScheduleKeys),
     "concurrency-keys": lambda: keys_of(ConcurrencyKeys),
     **{f"{kind}-keys": lambda own=own: keys_of(own) for kind, own in OWN_KEYS.items()},
     "action-file-keys": lambda: keys_of(ActionFile),
