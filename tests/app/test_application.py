@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -14,6 +14,7 @@ from support.tasks import shop
 from tenax import SyncTenax, TaskFailed, Tenax
 from tenax.errors import InvalidValue, NotFound, UsageError
 from tenax.sdk.task import Task
+from tenax.store.connect import connect
 
 ORDER = shop.Order(7, Decimal("12.50"), date(2030, 1, 2))
 
@@ -71,6 +72,55 @@ async def test_options_of_a_call_replace_those_of_the_task(make_app):
         handle = await shop.double.options(queue="fast", priority=9).submit(2)
         assert await handle == 4
         assert await (await shop.stubborn.options(queue="fast").submit(2)) == 2
+
+
+async def test_a_call_may_start_later(make_app):
+    async with make_app() as app, app.worker():
+        now = datetime.now(UTC)
+        soon = await shop.double.options(delay="300ms").submit(4)
+        later = await shop.double.options(at=now + timedelta(hours=1)).submit(4)
+        many = await shop.double.options(delay=timedelta(hours=1)).submit_many([1, 2])
+        assert await soon.result(timeout=60) == 8
+        shown = await app.client.get(soon.id)
+        started = datetime.fromisoformat(shown["steps"]["run"]["attempts"][0]["started_at"])
+        assert started - datetime.fromisoformat(shown["created_at"]) >= timedelta(milliseconds=300)
+        assert [await one.status() for one in (later, *many)] == ["paused"] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"delay": 1, "at": datetime.now(UTC)}, "exclude each other"),
+        ({"at": datetime(2030, 1, 1)}, "`at` has no zone"),  # noqa: DTZ001 -- the mistake
+        ({"delay": "soon"}, "delay: 'soon' is not a duration"),
+        ({"delay": 1, "connection": object()}, "starts when it commits, not later"),
+    ],
+)
+def test_wrong_starts_are_refused(options, says):
+    with pytest.raises(UsageError, match=says):
+        shop.double.options(**options)
+
+
+async def test_a_call_in_a_transaction_exists_if_it_commits(make_app, database_url):
+    connection = await connect(database_url)
+    try:
+        async with make_app() as app, app.worker():
+            within = shop.double.options(connection=connection)
+            transaction = connection.transaction()
+            await transaction.start()
+            undone = await within.submit(1)
+            await transaction.rollback()
+            async with connection.transaction():
+                done = await within.submit(21)
+                many = [await within.map([1, 2]), *await within.submit_many([3])]
+            assert await done.result(timeout=60) == 42
+            assert [await one for one in many] == [[2, 4], 6]
+            with pytest.raises(NotFound):
+                await undone.status()
+            with pytest.raises(UsageError, match="is no connection of asyncpg"):
+                await shop.double.options(connection=3).submit(1)
+    finally:
+        await connection.close()
 
 
 async def test_what_does_not_fit_is_refused_before_anything_runs(make_app):

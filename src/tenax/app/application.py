@@ -16,8 +16,10 @@ from concurrent.futures import Future
 from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from tenax import transactions
 from tenax.app.lent_client import LentClient
 from tenax.errors import UsageError
+from tenax.model.wire import Submission
 from tenax.sdk.client import Client
 from tenax.sdk.sync_client import SyncClient
 from tenax.sdk.tasks.application import CURRENT, Application, Executions, enter, leave
@@ -150,6 +152,14 @@ class Tenax:
             future.cancel()
             raise
 
+    async def submit_through(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
+        return await transactions.submit(connection, submission)
+
+    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
+        return transactions.submit_sync(connection, submission)
+
     def admit(self, task: str, module: str) -> None:
         """Raises `UsageError` for a task of the main script if other processes would have to run it."""
         if module == "__main__" and self._server is not None and not self._workers:
@@ -261,6 +271,14 @@ class SyncTenax:
     def call_sync(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
         """Runs `work` in the event loop of the application, and waits for it."""
         return self.app.call_sync(work)
+
+    async def submit_through(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
+        return await transactions.submit(connection, submission)
+
+    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
+        return transactions.submit_sync(connection, submission)
 
     def admit(self, task: str, module: str) -> None:
         self.app.admit(task, module)

@@ -218,14 +218,37 @@ def task(
     dependency: str | None = None,
     process: bool = False,
 ) -> Decorator: ...
-def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
+def task(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    retry: Retry | None = None,
+    timeout: Duration | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    labels: Mapping[str, str] | None = None,
+    concurrency: int | Mapping[str, Any] | None = None,
+    dependency: str | None = None,
+    process: bool = False,
+) -> Any:
     """Makes a function a task, by default with the name `module:function`.
 
     An async function runs in the worker's event loop, and a sync function in a thread. With `process=True`, both run in a
     process of their own that can be killed. The other options are those of a step in a workflow file, and apply where the task
     is submitted on its own. A mistake in them raises `InvalidDefinition` with the line of the function.
     """
-    made = Decorator(name, TaskOptions(**options))
+    options = TaskOptions(
+        retry=retry,
+        timeout=timeout,
+        queue=queue,
+        priority=priority,
+        labels=labels,
+        concurrency=concurrency,
+        dependency=dependency,
+        process=process,
+    )
+    made = Decorator(name, options)
     return made if function is None else made(function)
 
 
