@@ -1,4 +1,7 @@
-"""Defines `Tenax`, the application: it submits tasks and workflows, and runs workers, in the process of its user."""
+"""Defines `Tenax`, the application: it submits tasks and workflows, and runs workers, in the process of its user.
+
+Modules of tasks may import it at their top. So it imports what costs memory, such as the settings, only when it is used.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,6 @@ from tenax.sdk.client import Client
 from tenax.sdk.sync_client import SyncClient
 from tenax.sdk.tasks.application import CURRENT, Application, Executions, enter, leave
 from tenax.sdk.tasks.handles import Handle, SyncHandle
-from tenax.settings.load import load_settings
-from tenax.settings.server_token import token_for
 from tenax.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Tenax:
         for the command line: `TENAX_SERVER`, else `TENAX_DATABASE_URL`, else the embedded database. Other settings are named as
         their variables are, such as `home`.
         """
+        from tenax.settings.load import load_settings
+
         named = _named_by(target)
         self.settings = load_settings({**named, "token": token, **settings})
         self._server = None if "database_url" in named else self.settings.server
@@ -177,8 +180,7 @@ class Tenax:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> None:
         if self._server is not None:
-            client = Client(self._server, token_for(self.settings, self._server))
-            self._client = await stack.enter_async_context(client)
+            self._client = await stack.enter_async_context(Client(self._server, self._token()))
             return
         from tenax.app.engine_client import EngineClient
         from tenax.embed import open_engine
@@ -198,7 +200,13 @@ class Tenax:
         from tenax.worker.transport import HttpTransport
 
         assert self._server is not None
-        return HttpTransport(self._server, token_for(self.settings, self._server))
+        return HttpTransport(self._server, self._token())
+
+    def _token(self) -> str | None:
+        from tenax.settings.server_token import token_for
+
+        assert self._server is not None
+        return token_for(self.settings, self._server)
 
     def _worker_name(self) -> str:
         from tenax.model.names import as_worker_name

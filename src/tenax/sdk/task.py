@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -78,11 +78,11 @@ class Task(Calls[P, R]):
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.function)
 
-    @property
+    @cached_property
     def module(self) -> str:
         return str(self.declared.__module__)
 
-    @property
+    @cached_property
     def signature(self) -> CallSignature:
         return signature_of(self.declared)
 
