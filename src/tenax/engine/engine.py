@@ -12,6 +12,7 @@ from tenax.engine.dead_letters import DeadLetters
 from tenax.engine.engine_reads import EngineReads
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
+from tenax.engine.fleet.notes import take_notes
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
@@ -41,6 +42,8 @@ from tenax.model.views import (
 )
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
@@ -276,6 +279,10 @@ class Engine(EngineReads):
         if beat.lost_grants:
             await release_grants(self.context, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        """Keeps what running attempts tell: checkpoints, progress and output."""
+        return await take_notes(self.context, notes)
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
         """Ends the leases of a worker whose process has died, without waiting for them to expire."""
