@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -21,6 +22,25 @@ from tenax.drawing.text_lines import to_the_second
 from tenax.errors import UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class StartFlags:
+    """Says when an execution starts."""
+
+    at: Annotated[
+        str | None, Parameter(help="When it starts, such as 2030-01-31T09:30Z; in UTC if it names no zone.")
+    ] = None
+    in_: Annotated[str | None, Parameter(name="--in", help="Start it after this time, such as 10m.")] = None
+
+    def delay(self, submission: Submission) -> Submission:
+        """Returns the submission with this start."""
+        start_at, start_in = read_start(self.at, self.in_)
+        return msgspec.structs.replace(submission, start_at=start_at, start_in=start_in)
+
+
+NOW = StartFlags()
 
 
 def submit(
@@ -43,10 +63,7 @@ def submit(
             help="A file with a submission on each line: a JSON object with `workflow`, `input` and `key`; - is stdin."
         ),
     ] = None,
-    at: Annotated[
-        str | None, Parameter(help="When it starts, such as 2030-01-31T09:30Z; in UTC if it names no zone.")
-    ] = None,
-    in_: Annotated[str | None, Parameter(name="--in", help="Start it after this time, such as 10m.")] = None,
+    start: StartFlags = NOW,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
@@ -63,15 +80,13 @@ def submit(
     if many is not None:
         if inputs or input_file or key:
             raise UsageError("with --many, each line has its own input and key: leave out --input and --key")
-        if at or in_:
+        if start != NOW:
             raise UsageError("with --many, all executions start now: leave out --at and --in")
         submit_lines(workflow, many, where, json=json)
         return
     if workflow is None:
         raise UsageError("which workflow?", remedy="tenax submit FILE, or tenax submit NAME")
-    start_at, start_in = read_start(at, in_)
-    submission = submission_for(workflow, parse_inputs(inputs, input_file), key)
-    submission = msgspec.structs.replace(submission, start_at=start_at, start_in=start_in)
+    submission = start.delay(submission_for(workflow, parse_inputs(inputs, input_file), key))
     settings = where.settings()
     check_submission(submission, settings)
     if submission.source is not None:
