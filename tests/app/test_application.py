@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 from support.tasks import shop
 
-from tenax import SyncTenax, TaskFailed, Tenax
+from tenax import Submission, SyncTenax, TaskFailed, Tenax, Workflow
 from tenax.errors import InvalidValue, NotFound, UsageError
 from tenax.sdk.task import Task
 from tenax.store.connect import connect
@@ -121,6 +121,24 @@ async def test_a_call_in_a_transaction_exists_if_it_commits(make_app, database_u
                 await shop.double.options(connection=3).submit(1)
     finally:
         await connection.close()
+
+
+async def test_a_schedule_begins_when_the_task_is_stored(make_app):
+    async with make_app() as app, app.worker():
+        stored = await app.store(shop.tick)
+        assert stored["name"] == "support.tasks.shop.tick"
+        assert (await app.client.schedule("support.tasks.shop.tick"))["next_ticks"]
+        started = await app.client.run_schedule("support.tasks.shop.tick")
+        assert await app.handle(started["execution_id"]).result(timeout=60) == {"run": 3}
+
+
+async def test_a_workflow_of_the_builder_is_stored_too(make_app):
+    workflow = Workflow("doubling", input={"amount": int})
+    workflow.step(shop.double, amount=workflow.input.amount)
+    async with make_app() as app, app.worker():
+        assert (await app.store(workflow))["name"] == "doubling"
+        started = await app.client.submit(Submission(workflow="doubling", input={"amount": 4}))
+        assert await app.client.result(started.id, timeout=60) == {"double": 8}
 
 
 async def test_what_does_not_fit_is_refused_before_anything_runs(make_app):

@@ -22,11 +22,13 @@ from tenax.errors import UsageError
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
 from tenax.sdk.sync_client import SyncClient
+from tenax.sdk.task import Task
 from tenax.sdk.tasks.application import CURRENT, Application, Executions, enter, leave
 from tenax.sdk.tasks.handles import Handle, SyncHandle
 from tenax.worker.worker import Worker
 
 if TYPE_CHECKING:
+    from tenax.builder.workflow import Workflow
     from tenax.engine.engine import Engine
     from tenax.worker.transport import Transport
 
@@ -81,6 +83,12 @@ class Tenax:
     def handle(self, execution_id: int) -> Handle[Any]:
         """Returns a handle of any execution. Its result is that of the execution, as JSON."""
         return Handle(self, execution_id, lambda result: result)
+
+    async def store(self, work: Task[..., Any] | Workflow) -> dict[str, Any]:
+        """Stores a workflow, or the definition of a task by its name, `mytasks.charge`. If it has a schedule, the schedule begins."""
+        if isinstance(work, Task):
+            return await self.client.store_workflow(work.stored_definition())
+        return await self.client.store_workflow(work.to_yaml(), files=work.files())
 
     @contextlib.asynccontextmanager
     async def worker(self, *modules: str, name: str | None = None, **options: Any) -> AsyncIterator[Worker]:
@@ -253,6 +261,10 @@ class SyncTenax:
     def handle(self, execution_id: int) -> SyncHandle[Any]:
         """Returns a handle of any execution. Its result is that of the execution, as JSON."""
         return self.app.handle(execution_id).sync()
+
+    def store(self, work: Task[..., Any] | Workflow) -> dict[str, Any]:
+        """Stores a workflow, or the definition of a task by its name, `mytasks.charge`. If it has a schedule, the schedule begins."""
+        return self._run(self.app.store(work))
 
     @contextlib.contextmanager
     def worker(self, *modules: str, name: str | None = None, **options: Any) -> Iterator[Worker]:

@@ -55,3 +55,8 @@ def wrong_result(amount: int) -> int:
 @task
 def total(*amounts: Decimal) -> Decimal:
     return sum(amounts, Decimal())
+
+
+@task(schedule={"every": "1h", "input": {"amount": 3}})
+def tick(amount: int) -> int:
+    return amount
