@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +13,7 @@ import pytest
 from support.tasks import shop
 
 from tenax import Submission, SyncTenax, TaskFailed, Tenax, Workflow
-from tenax.errors import InvalidValue, NotFound, UsageError
+from tenax.errors import Forbidden, InvalidValue, NotFound, UsageError
 from tenax.sdk.task import Task
 from tenax.store.connect import connect
 
@@ -139,6 +140,48 @@ async def test_a_workflow_of_the_builder_is_stored_too(make_app):
         assert (await app.store(workflow))["name"] == "doubling"
         started = await app.client.submit(Submission(workflow="doubling", input={"amount": 4}))
         assert await app.client.result(started.id, timeout=60) == {"double": 8}
+
+
+async def test_tasks_complete_in_transactions_of_the_database(on_database):
+    async with on_database() as app, app.worker():
+        assert await (await shop.within.submit(20)).result(timeout=60) == 21
+
+
+class Heard(logging.Handler):
+    """Sets an event at the first line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.event = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        self.event.set()
+
+
+async def test_a_worker_that_may_not_work_is_logged_and_raised(on_server, operator_token):
+    heard = Heard()
+    logging.getLogger("tenax.app").addHandler(heard)
+    try:
+        async with Tenax(on_server.args[0], token=operator_token) as app:
+            worker = app.worker()
+            await worker.__aenter__()
+            await asyncio.wait_for(heard.event.wait(), 60)
+            with pytest.raises(Forbidden, match="has the role operator"):
+                await worker.__aexit__(None, None, None)
+    finally:
+        logging.getLogger("tenax.app").removeHandler(heard)
+    assert (
+        "the worker in this process has ended: the token 'an-operator' has the role operator"
+        in heard.lines[0]
+    )
+
+
+async def test_a_module_that_is_not_there_is_refused(on_database):
+    async with on_database() as app:
+        with pytest.raises(UsageError, match="there is no module 'no_such_module'"):
+            await app.worker("no_such_module").__aenter__()
 
 
 async def test_what_does_not_fit_is_refused_before_anything_runs(make_app):

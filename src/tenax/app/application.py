@@ -9,11 +9,9 @@ import asyncio
 import contextlib
 import getpass
 import os
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tenax import transactions
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from tenax.worker.transport import Transport
 
 T = TypeVar("T")
-_numbers = count(1)
 _REMEDY = "use `async with Tenax() as app:`, or `with Tenax.sync() as app:` in code without an event loop"
 
 
@@ -95,30 +92,21 @@ class Tenax:
         """Runs a worker in this process for as long as the block lasts, and drains it then.
 
         It serves what the settings say (`TENAX_SLOTS`, `TENAX_QUEUES`, ...), unless `slots`, `queues`, `labels`, `runtimes` or
-        `drain` say otherwise. `modules` are imported for the tasks that they register.
+        `drain` say otherwise. `modules` are imported for the tasks that they register. Tasks can complete in
+        [transactions](transactions.md) of the application's database, or of `TENAX_WORKER_DATABASE` if it works through a server.
         """
-        from tenax.settings.agents import agent_defaults
-        from tenax.settings.worker_options import worker_options
-        from tenax.worker.handlers.registry import load_modules
+        from tenax.app.own_worker import import_tasks, own_worker
 
         self._check_open()
-        load_modules(modules)
-        transport = self._transport()
-        own: dict[str, Any] = {"runtimes": self.settings.runtimes}
-        own |= {**worker_options(self.settings, agent_defaults(self.settings)), **options}
-        worker = Worker(transport, name=name or self._worker_name(), **own)
-        stop = asyncio.Event()
-        running = asyncio.create_task(worker.run(stop))
-        self._workers += 1
-        try:
-            yield worker
-        finally:
-            self._workers -= 1
-            stop.set()
+        import_tasks(modules)
+        engine = self._engine
+        database_url = engine.context.database.url if engine else self.settings.worker_database
+        async with own_worker(self._transport(), self.settings, database_url, name=name, **options) as worker:
+            self._workers += 1
             try:
-                await running
+                yield worker
             finally:
-                await transport.close()
+                self._workers -= 1
 
     def lifespan(
         self, *modules: str, worker: bool = True, **options: Any
@@ -225,12 +213,6 @@ class Tenax:
 
         assert self._server is not None
         return token_for(self.settings, self._server)
-
-    def _worker_name(self) -> str:
-        from tenax.model.names import as_worker_name
-
-        own = self.settings.worker_name or as_worker_name(f"app-{socket.gethostname()}-{os.getpid()}")
-        return f"{own}-{next(_numbers)}"
 
     def _check_open(self) -> None:
         if self._open is None:
