@@ -28,7 +28,7 @@ _GROUPS = {
 }
 _OTHERS = {
     tenax.builder.steps: ("Step",),
-    tenax.testing: ("workbench", "Workbench"),
+    tenax.testing: ("Tester", "ExecutionResult", "workbench", "Workbench"),
     tenax.embed: ("open_engine", "local_worker"),
 }
 

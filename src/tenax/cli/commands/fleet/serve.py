@@ -74,6 +74,12 @@ Reload = Annotated[
         help="Start workers again when a Python file of their own modules changes. Running attempts finish first.",
     ),
 ]
+TaskDatabaseUrl = Annotated[
+    str | None,
+    Parameter(
+        help="The URL of the database of Tenax, for tasks that complete in a transaction (`ctx.transaction()`). [TENAX_WORKER_DATABASE]"
+    ),
+]
 Workers = Annotated[int | None, Parameter(help="The number of worker processes. [TENAX_WORKERS: 2]")]
 
 
@@ -122,6 +128,7 @@ def worker(
     server: ServerUrl = None,
     token: Token = None,
     reload: Reload = False,
+    database: TaskDatabaseUrl = None,
 ) -> int:
     """Start a worker. It asks the server for work, runs it and reports the outcomes. SIGTERM lets it finish its attempts or hand
     them back.
@@ -137,6 +144,7 @@ def worker(
         name=name,
         server=server,
         token=token,
+        database=database,
     )
     from tenax.cli.logs import configure_logging
 
@@ -206,6 +214,7 @@ def _worker_settings(
     name: str | None,
     server: str | None,
     token: str | None,
+    database: str | None,
 ) -> tuple[Settings, AgentDefaults]:
     from tenax.settings.load_in_child import load_settings_in_child
 
@@ -218,6 +227,7 @@ def _worker_settings(
             "worker_name": name,
             "server": server,
             "token": token,
+            "worker_database": database,
         }
     )
 
@@ -255,6 +265,7 @@ async def _work(
     from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
     from tenax.settings.worker_options import worker_options
+    from tenax.transactions.task_database import TaskDatabase
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -268,6 +279,7 @@ async def _work(
         version=__version__,
         life=life,
         **worker_options(settings, agents),
+        database=TaskDatabase(settings.worker_database) if settings.worker_database else None,
     )
     interrupts = Interrupts()
     with interrupts.caught():
