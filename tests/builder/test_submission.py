@@ -17,7 +17,7 @@ from support.serve.forked_commands import shared_commands
 from support.serve.served import start_server
 
 from tenax import Tenax, Workflow
-from tenax.errors import InvalidDefinition, InvalidInput, UsageError
+from tenax.errors import InvalidDefinition, InvalidInput, TaskFailed, UsageError
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.testing import workbench
@@ -79,6 +79,7 @@ async def test_the_application_that_is_open_around_the_call_gets_it(
         assert await handle.result(timeout=30) == {"deliver": "Main St 7 2030-01-31"}
         again = await wf.submit(inputs, key="one", app=app)
         assert (again.id, again.created) == (handle.id, False)
+        assert await wf.run(inputs, key="one", timeout=30) == {"deliver": "Main St 7 2030-01-31"}
         with pytest.raises(InvalidInput, match="day"):
             await wf.submit({"address": {"street": "x"}})
 
@@ -88,6 +89,13 @@ def test_code_without_an_event_loop(database_url: str, tmp_path: Path) -> None:
     wf.step(tasks.add, 40, 2)
     with Tenax.sync(database_url, home=tmp_path) as app, app.worker():
         assert wf.submit_sync().result(timeout=30) == {"add": 42}
+        assert wf.run_sync(timeout=30) == {"add": 42}
+
+
+async def test_a_run_that_fails_says_why(database_url: str, tmp_path: Path) -> None:
+    async with Tenax(database_url, home=tmp_path) as app, app.worker():
+        with pytest.raises(TaskFailed, match="no such address"):
+            await order().run({"order": {"id": 13, "amount": 1}}, timeout=60)
 
 
 def test_without_an_application() -> None:
