@@ -2,8 +2,8 @@
 
     python newsletter.py
 
-The reader Ben's mail fails once and is tried again. Kill the script with Ctrl-C or `kill -9` and start it again: with the
-same edition it goes on where it was, and sends no mail twice. It needs no server and no database: Tenax starts its own.
+The mail to Ben fails once and is tried again. Kill the script and start it again: with the same edition it goes on where
+it was, and what was sent is not sent again. It needs no server and no database: Tenax starts its own.
 """
 
 from __future__ import annotations

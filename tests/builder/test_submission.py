@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import partial
@@ -12,13 +13,15 @@ from typing import Any
 
 import pytest
 from builder import builder_tasks as tasks
+from support.serve.forked_commands import shared_commands
 from support.serve.served import start_server
 
 from tenax import Tenax, Workflow
-from tenax.errors import InvalidDefinition, InvalidInput, UsageError
+from tenax.errors import InvalidDefinition, InvalidInput, TaskFailed, UsageError
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.testing import workbench
+from tenax.testing.tester import Tester
 
 
 def run(submission: Submission, database_url: str, home: Path) -> dict[str, Any]:
@@ -76,6 +79,7 @@ async def test_the_application_that_is_open_around_the_call_gets_it(
         assert await handle.result(timeout=30) == {"deliver": "Main St 7 2030-01-31"}
         again = await wf.submit(inputs, key="one", app=app)
         assert (again.id, again.created) == (handle.id, False)
+        assert await wf.run(inputs, key="one", timeout=30) == {"deliver": "Main St 7 2030-01-31"}
         with pytest.raises(InvalidInput, match="day"):
             await wf.submit({"address": {"street": "x"}})
 
@@ -85,6 +89,13 @@ def test_code_without_an_event_loop(database_url: str, tmp_path: Path) -> None:
     wf.step(tasks.add, 40, 2)
     with Tenax.sync(database_url, home=tmp_path) as app, app.worker():
         assert wf.submit_sync().result(timeout=30) == {"add": 42}
+        assert wf.run_sync(timeout=30) == {"add": 42}
+
+
+async def test_a_run_that_fails_says_why(database_url: str, tmp_path: Path) -> None:
+    async with Tenax(database_url, home=tmp_path) as app, app.worker():
+        with pytest.raises(TaskFailed, match="no such address"):
+            await order().run({"order": {"id": 13, "amount": 1}}, timeout=60)
 
 
 def test_without_an_application() -> None:
@@ -122,6 +133,36 @@ async def test_tasks_of_the_main_script_need_a_worker_in_its_process(
     async with through_a_server():
         with pytest.raises(UsageError, match="belongs to the main script"):
             await wf.submit()
+
+
+def test_the_fixture_of_pytest_runs_it_with_its_children(tenax: Tester) -> None:
+    child = Workflow("child", input={"numbers": list[int]})
+    child.step(tasks.total, args=f"{child.input.numbers}")
+    parent = Workflow("parent")
+    below = parent.workflow("below", child, input={"numbers": [1, 2, 3]})
+    parent.step(
+        tasks.add, below.result.total, 4, retry={"max_attempts": 2, "initial_delay": "1h", "jitter": 0}
+    )
+    tenax.fail("add", attempt=1, error=ConnectionError())
+    execution = tenax.run(parent)
+    assert execution.result == {"add": 10}
+    execution.assert_delays("add", [3600])
+
+
+def test_a_stored_one_is_found_by_its_name(tenax: Tester) -> None:
+    stored = Workflow("stored", schedule={"cron": "0 3 * * *", "timezone": "Europe/Zurich"})
+    stored.step(tasks.add, 40, 2)
+    tenax.store(stored)
+    parent = Workflow("parent")
+    parent.workflow("child", "stored")
+    assert tenax.run(parent).result == {"child": {"add": 42}}
+
+
+def test_the_commands_take_its_file(tmp_path: Path) -> None:
+    (tmp_path / "order.yaml").write_text(order().to_yaml())
+    for command in ("validate", "graph"):
+        ended = shared_commands().run([command, "order.yaml"], cwd=tmp_path, environment=dict(os.environ))
+        assert ended.code == 0, ended.err
 
 
 def test_a_fan_out_and_children_that_were_built_and_that_are_files(database_url: str, tmp_path: Path) -> None:

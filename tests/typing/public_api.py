@@ -8,7 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from tenax import Client, Handle, RetryPolicy, Rule, SyncClient, SyncHandle, SyncTenax, Task, Tenax, task
+from tenax import (
+    Client,
+    Handle,
+    RetryPolicy,
+    Rule,
+    SyncClient,
+    SyncHandle,
+    SyncTenax,
+    Task,
+    Tenax,
+    Workflow,
+    task,
+)
 
 
 @dataclass
@@ -77,7 +89,18 @@ async def applications() -> None:
         assert_type(blocking_app.client, SyncClient)
 
 
+async def workflows(order: Order) -> None:
+    wf = Workflow("order", input={"order": Order}, retry=3)
+    paid = wf.step(charge, wf.input.order, currency="EUR", timeout="5s")
+    wf.step(ship, paid, step="late", when=(paid.result.order.amount > 100) & ~(paid.status == "skipped"))
+    wf.outputs = {"receipt": paid, "text": f"order {wf.input.order.amount + 1}"}
+    assert_type(await wf.submit({"order": order}, key="x"), Handle[Any])
+    assert_type(wf.submit_sync({"order": order}), SyncHandle[Any])
+    assert_type(wf.to_yaml(), str)
+
+
 async def mistakes(order: Order) -> None:
+    Workflow("x").stp(charge)  # error: "Workflow" has no attribute "stp"
     await charge.submit(3)  # error: Argument 1 to "submit"
     await charge.submit(order, curency="EUR")  # error: Unexpected keyword argument "curency"
     await charge.submit()  # error: Missing positional argument "order"

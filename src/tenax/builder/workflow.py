@@ -236,6 +236,29 @@ class Workflow:
             submitted = chosen.call_sync(lambda client: client.submit(one))
         return SyncHandle(chosen, submitted.id, _as_it_is, created=submitted.created)
 
+    async def run(
+        self,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        *,
+        key: str | None = None,
+        app: Application | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 -- a limit of the wait, not of the work
+    ) -> Any:
+        """Submits an execution, waits for its end and returns its result. Raises `TaskFailed`, or `TimeoutError` after
+        `timeout` seconds."""
+        return await (await self.submit(input, key=key, app=app)).result(timeout)
+
+    def run_sync(
+        self,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        *,
+        key: str | None = None,
+        app: Application | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Submits an execution, and blocks until its end. Returns its result, or raises as `run` does."""
+        return self.submit_sync(input, key=key, app=app).result(timeout)
+
     def _admitted(self, app: Application | None) -> Application:
         """Returns the application to use. Refuses tasks of the main script if no worker could run them."""
         chosen = current_application(app)

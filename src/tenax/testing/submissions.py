@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tenax.builder.workflow import Workflow
 from tenax.errors import UsageError
 from tenax.model.execution_views import Execution
 from tenax.model.wire import Submission
@@ -31,8 +32,8 @@ def submission_for(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
             return Submission(source=what, input=given)
         case str() | Path():
             return submission_of(read_definition(what), input=given)
-        case _ if hasattr(what, "to_yaml"):
-            return Submission(source=what.to_yaml(), input=given)
+        case Workflow():
+            return what.submission(given)
         case _:
             raise UsageError(
                 f"a {type(what).__name__} cannot be run: give a file, a text, a task or a workflow"

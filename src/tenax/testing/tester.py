@@ -8,8 +8,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast, overload
 
+from tenax.builder.workflow import Workflow as BuiltWorkflow
 from tenax.model.durations import parse_duration
 from tenax.model.execution_views import Execution
 from tenax.model.wire import Submission
@@ -31,14 +32,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class WorkflowBuilder(Protocol):
-    """Is a workflow that Python code has built."""
-
-    def to_yaml(self) -> str: ...
-
-
-Workflow: TypeAlias = str | Path | Submission | WorkflowBuilder
-"""A workflow: its file, its text (with a line break), a submission, or what has built it."""
+Workflow: TypeAlias = str | Path | Submission | BuiltWorkflow
+"""A workflow: its file, its text (with a line break), a submission, or one that Python code has built."""
 
 
 class Tester(Injecting):
@@ -125,8 +120,8 @@ class Tester(Injecting):
         """Returns all executions of the test, without children, the oldest first."""
         return [self._seen(one) for one in self._loop.call(self._core.executions())]
 
-    def store(self, workflow: str | Path) -> None:
-        """Stores a workflow (a file or a text), so that steps find it by its name."""
+    def store(self, workflow: Workflow) -> None:
+        """Stores a workflow so that steps find it by its name."""
         given = submission_for(workflow, (), {})
         assert given.source is not None
         self._loop.call(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.processes import Household
@@ -121,20 +122,24 @@ def test_up_starts_its_workers_again_and_leaves_the_server(house: Household) -> 
     assert up.wait(60) == 0
 
 
-def test_files_of_python_and_of_packages_are_not_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_python_and_of_packages_are_not_watched(tmp_path: Path) -> None:
     own = tmp_path / "watched_module.py"
     own.write_text("VALUE = 1\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    __import__("watched_module")
-    monkeypatch.setattr(
-        sys, "modules", {name: sys.modules[name] for name in ("watched_module", "json", "tenax", "pytest")}
-    )
-    files = OwnFiles()
+    os.utime(own, (1_000_000_000, 1_000_000_000))
+    files = OwnFiles({"json": json, "pytest": pytest, "own": SimpleNamespace(__file__=str(own)), "odd": None})
     assert files.changed() is None
     assert list(files._seen) == [str(own)]
     own.unlink()
     assert files.changed() is None, "an editor removes a file for a moment"
     own.write_text("VALUE = 22\n")
     assert files.changed() == str(own)
+
+
+def test_a_file_that_is_written_while_it_is_imported_has_changed(tmp_path: Path) -> None:
+    old, new = tmp_path / "older_module.py", tmp_path / "newer_module.py"
+    imported = {"older": SimpleNamespace(__file__=str(old)), "newer": SimpleNamespace(__file__=str(new))}
+    old.write_text("")
+    os.utime(old, (1_000_000_000, 1_000_000_000))
+    files = OwnFiles(imported)
+    new.write_text("")
+    assert files.changed() == str(new), "nobody knows whether the import has read it before or after"

@@ -7,12 +7,15 @@ import os
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 POLL_SECONDS = 0.3
 """Seconds between two looks at the files."""
+CLOCK_STEP = 0.05
+"""Seconds by which the time of a file may be behind the clock."""
 _FOREIGN = tuple(
     {
         os.path.realpath(folder) + os.sep
@@ -30,14 +33,25 @@ _Stamp = tuple[int, int]
 class OwnFiles:
     """Watches the files of all modules that are imported, now or later, except those of Python and of installed packages."""
 
-    def __init__(self) -> None:
+    def __init__(self, imported: Mapping[str, Any] | None = None) -> None:
+        """`imported` are the modules by name, by default those of this process."""
+        self._imported = sys.modules if imported is None else imported
         self._modules: set[str] = set()
         self._seen: dict[str, _Stamp | None] = {}
+        self._looked = time.time()
 
     def add(self, file: str | None) -> None:
         """Watches a file, also if no module was imported from it."""
         if file is not None and file.endswith(".py") and not os.path.realpath(file).startswith(_FOREIGN):
             self._seen.setdefault(file, _stamp(file))
+
+    def _add_imported(self, file: str | None, last: float) -> None:
+        """Watches the file of a module that was imported since the last look. It may have been written after its import."""
+        known = file in self._seen
+        self.add(file)
+        stamp = self._seen.get(file or "")
+        if not known and stamp is not None and last - CLOCK_STEP < stamp[0] / 1e9 <= time.time():
+            self._seen[file or ""] = None
 
     def add_failed(self, error: BaseException) -> None:
         """Watches the files that an import which failed had come to."""
@@ -50,9 +64,10 @@ class OwnFiles:
 
     def changed(self) -> str | None:
         """Returns a file that is not what it was when it was first seen. Returns None if there is none."""
-        for name in sys.modules.keys() - self._modules:
+        last, self._looked = self._looked, time.time()
+        for name in self._imported.keys() - self._modules:
             self._modules.add(name)
-            self.add(getattr(sys.modules.get(name), "__file__", None))
+            self._add_imported(getattr(self._imported.get(name), "__file__", None), last)
         for file, seen in self._seen.items():
             now = _stamp(file)
             if now is not None and now != seen:  # an editor may remove a file for a moment
