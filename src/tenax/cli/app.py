@@ -86,6 +86,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
     (
+        "lint",
+        "definitions.lint:lint",
+        _DEFINITIONS,
+        "Warn of what workflow files will do and their authors hardly want.",
+    ),
+    (
         "import",
         "definitions.import_files:import_files",
         _DEFINITIONS,

@@ -33,6 +33,7 @@ from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
     ImportedFile,
+    LintReport,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -180,6 +181,10 @@ class Engine(EngineReads):
     ) -> ImportedFile:
         """Translates a file of another system into workflow files, and stores nothing."""
         return await self.context.reading.translate(source, filename, system)
+
+    async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
+        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
+        return await self.context.reading.lint(source, filename)
 
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""
