@@ -10,6 +10,8 @@ from typing import Any
 from tenax.engine.engine import Engine
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
@@ -44,6 +46,9 @@ class LocalTransport:
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         return await self._engine.heartbeat(heartbeat)
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        return await self._engine.take_notes(notes)
 
     async def pack_chunk(self, content: str, number: int) -> bytes:
         return await self._engine.packs.chunk(content, number)

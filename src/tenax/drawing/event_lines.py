@@ -131,6 +131,8 @@ def _started(data: Mapping[str, Any], number: int | None, counted: int) -> str:
     words = f"attempt {attempt_of(number, limit, counted)} started"
     if data.get("worker"):
         words += f" on {data['worker']}"
+    if data.get("resumed_from"):
+        words += f", from the checkpoint of attempt {data['resumed_from']}"
     if data.get("waiting"):
         words += f": {waiting_words(data['waiting'], child=data.get('child'))}"
     return f"{words}{vary_words(data.get('vary'))}"
@@ -202,7 +204,8 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
             return f"{data.get('actor')} asked for {data.get('action')}{whose}{by}{why}"
         case "signal_received":
             with_data = f", with {one_line(data['data'], 100)}" if data.get("data") is not None else ""
-            return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}"
+            why = f": {data['reason']}" if data.get("reason") else ""
+            return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}{why}"
         case "step_unreachable":
             return f"unreachable because of {data.get('cause')}"
         case "execution_failed":

@@ -12,6 +12,7 @@ from tenax.engine.dead_letters import DeadLetters
 from tenax.engine.engine_reads import EngineReads
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
+from tenax.engine.fleet.notes import take_notes
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
@@ -41,6 +42,8 @@ from tenax.model.views import (
 )
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
@@ -74,6 +77,8 @@ class Engine(EngineReads):
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
         self.budget_keeper = parts.budget_keeper
+        self.schedules = parts.schedules
+        self.schedule_runner = parts.schedule_runner
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -137,7 +142,7 @@ class Engine(EngineReads):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            definitions.check_key(submission)
+            definitions.check_submission(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -145,7 +150,17 @@ class Engine(EngineReads):
             if time_slice.is_over:
                 await time_slice.give_way()
             checked = await self.context.reading.check(plan.workflow, one.input)
-            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
+            starts.append(
+                Start(
+                    plan,
+                    plan_id,
+                    checked,
+                    one.key,
+                    one.base_dir,
+                    start_at=one.start_at,
+                    start_in=one.start_in,
+                )
+            )
         return await self._submit(starts)
 
     async def execute(self, wanted: WantedExecution) -> LinkedExecution:
@@ -204,10 +219,19 @@ class Engine(EngineReads):
         return await act(self.context, execution_id, asked, actor=actor)
 
     async def signal(
-        self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        actor: str,
+        reason: str | None = None,
     ) -> SignalAnswer:
         """Gives a signal to the step that waits for it, or keeps it until a step does."""
-        return await signals.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
+        return await signals.signal(
+            self.context, execution_id, name, data=data, key=key, actor=actor, reason=reason
+        )
 
     async def decide_approval(
         self,
@@ -280,6 +304,10 @@ class Engine(EngineReads):
         if beat.lost_grants:
             await release_grants(self.context, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        """Keeps what running attempts tell: checkpoints, progress and output."""
+        return await take_notes(self.context, notes)
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
         """Ends the leases of a worker whose process has died, without waiting for them to expire."""

@@ -152,6 +152,25 @@ class Client(PackClient):
         query = {"status": status, "after": after, "limit": limit}
         return await self._call("GET", f"{_step(execution_id, step)}/items", query=query)
 
+    async def progress(self, execution_id: int) -> Any:
+        """Tells how far the running steps are: `[{step, fraction, message, seconds_left, ...}]`."""
+        return await self._call("GET", f"/v1/executions/{execution_id}/progress")
+
+    async def logs(
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+        after: int = 0,
+    ) -> dict[str, Any]:
+        """Returns `{"chunks": [...], "cursor": ..., "more": ...}`: what attempts have printed, after the cursor of an earlier answer."""
+        query = {"step": step, "item": item, "attempt": attempt, "after": after or None}
+        return cast(
+            "dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/logs", query=query)
+        )
+
     async def tree(self, execution_id: int) -> dict[str, Any]:
         """Returns the execution with all executions below it: its children, their children, and so on."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/tree"))
@@ -198,9 +217,17 @@ class Client(PackClient):
     async def resume(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/resume", body={"reason": reason})
 
-    async def signal(self, execution_id: int, name: str, *, data: Any = None, key: str | None = None) -> Any:
+    async def signal(
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        reason: str | None = None,
+    ) -> Any:
         """Sends a signal to the step that waits for it, now or later. A repeated `key` sends the signal only once."""
-        body = {"name": name, "data": data, "key": key}
+        body = {"name": name, "data": data, "key": key} | ({} if reason is None else {"reason": reason})
         return await self._call("POST", f"/v1/executions/{execution_id}/signals", body=body)
 
     async def approve(

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from tenax.model.attempt.outcome import Outcome, Usage
 from tenax.model.wire import Assignment, HeldUsage, Release, Report
-from tenax.sdk.context import AttemptServices, RecordedResult, TaskContext
+from tenax.sdk.context import AttemptServices, Channel, RecordedResult, TaskContext
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits
 from tenax.worker.handlers.json_values import storable_text
 from tenax.worker.handlers.secrets import Secrets
+from tenax.worker.handlers.shown_request import shown_request
 
 log = logging.getLogger("tenax.worker")
 
@@ -25,9 +26,11 @@ class RunningAttempt:
 
     __slots__ = ("assignment", "began", "context", "override", "task", "told")
 
-    def __init__(self, assignment: Assignment, services: AttemptServices | None = None) -> None:
+    def __init__(
+        self, assignment: Assignment, channel: Channel | None = None, services: AttemptServices | None = None
+    ) -> None:
         self.assignment = assignment
-        self.context = TaskContext(assignment, started=time.time(), services=services)
+        self.context = TaskContext(assignment, started=time.time(), channel=channel, services=services)
         self.began = time.monotonic()
         self.task: asyncio.Task[None] | None = None
         """The asyncio task in which the attempt waits. None until it waits for something."""
@@ -65,6 +68,17 @@ class RunningAttempt:
         if self.task is not None:
             self.task.cancel()
         return True
+
+
+def is_success(told: Outcome | Release) -> bool:
+    return isinstance(told, Outcome) and told.status == "succeeded"
+
+
+def with_request(outcome: Outcome, assignment: Assignment) -> Outcome:
+    """Adds what the attempt was asked to do to the facts of its failure. The assignment has no secrets filled in."""
+    if outcome.facts is None:
+        return outcome
+    return replace(outcome, facts=replace(outcome.facts, request=shown_request(assignment) or None))
 
 
 def usage_to_tell(attempts: Iterable[RunningAttempt]) -> list[HeldUsage]:

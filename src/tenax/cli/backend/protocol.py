@@ -62,6 +62,15 @@ class BulkWish:
     policy: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OutputFilter:
+    """Selects output: of a step, of an item and of an attempt, each if it is not None."""
+
+    step: str | None = None
+    item: int | None = None
+    attempt: int | None = None
+
+
 class Backend(Protocol):
     """Offers the operations that commands need."""
 
@@ -101,6 +110,14 @@ class Backend(Protocol):
         """Lists the items of a fan-out in the order of its list."""
         ...
 
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        """Returns how far the running steps are."""
+        ...
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        """Returns a page of what attempts have printed."""
+        ...
+
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         """Checks the next executions with an id above `after`, or only the named one."""
         ...
@@ -109,7 +126,9 @@ class Backend(Protocol):
         """Returns an execution with all executions below it."""
         ...
 
-    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]: ...
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any, key: str | None, reason: str | None
+    ) -> dict[str, Any]: ...
 
     async def decide_approval(
         self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
@@ -232,6 +251,26 @@ class Backend(Protocol):
     async def save_filter(self, name: str, text: str) -> dict[str, Any]: ...
 
     async def remove_filter(self, name: str) -> dict[str, Any]: ...
+
+    async def schedules(self) -> Sequence[dict[str, Any]]: ...
+
+    async def schedule(self, name: str) -> dict[str, Any]: ...
+
+    async def next_ticks(self, name: str, most: int) -> Sequence[str]: ...
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str
+    ) -> dict[str, Any]: ...
+
+    async def pause_schedule(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def resume_schedule(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def run_schedule(self, name: str, *, reason: str | None) -> int:
+        """Starts an execution of a schedule now. Returns its id."""
+        ...
+
+    async def delete_schedule(self, name: str) -> dict[str, Any]: ...
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         """Makes a bulk job as a preview."""

@@ -51,6 +51,7 @@ from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.fleet.queues import find_ancestors
 from tenax.store.journal import Journal
+from tenax.store.live.checkpoints import reset_checkpoints
 from tenax.store.rows import ExecutionRow, FanOutRow, OperatedItem
 from tenax.store.tables import live_items
 from tenax.store.tables.executions import find_descendants
@@ -151,6 +152,8 @@ class _ItemActions:
             len(numbers) if numbers is not None else 1 for numbers in self._wanted(requests)
         )
         self._check_all(targets, requests)
+        if self.asked.action == "reset":
+            await self._forget_checkpoints(targets, requests)
         await self._operate(targets)
         await self._go_on()
         return ActionAnswer(
@@ -247,6 +250,16 @@ class _ItemActions:
                 f"{self.asked.action} is not legal for all of these items of step {self.asked.step} of execution "
                 f"{self.execution_id}: some of them have gone on meanwhile"
             )
+
+    async def _forget_checkpoints(
+        self, targets: Sequence[OperatedItem], requests: Sequence[ReopenRequest]
+    ) -> None:
+        """Lets work that is reset start from its beginning."""
+        places: list[tuple[str, int | None]] = [(item.step, item.item_no) for item in targets]
+        for request in requests:
+            for step, numbers in request.wanted.items():
+                places += [(step, number) for number in numbers] if numbers else [(step, None)]
+        await reset_checkpoints(self.tx, self.execution_id, places)
 
     # -- what follows
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tenax.engine.context import EngineContext, unknown_execution
 from tenax.engine.slices import Sliced
+from tenax.engine.views.live import read_progress
 from tenax.engine.views.view_room import ViewRoom
 from tenax.engine.views.why_blocked import (
     DECIDES_HOLDS,
@@ -70,6 +71,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         waiting_at = await steps_waiting_at(tx, context.settings, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, folded.holds.values()) if row.open else {}
         budgets = await get_budgets(tx, execution_id) if row.budgeted else []
+        progress = await read_progress(tx, execution_id) if row.open else []
     steps: dict[str, Step] = {}
     family = _by_step(children)
     async for name, planned in Sliced(plan.steps.items()):
@@ -88,6 +90,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
             unserved=at.unserved,
             limited=at.limited,
             held=held.get(name),
+            progress=next((one for one in progress if one.step == name), None),
         )
     return Execution(
         id=row.id,
@@ -104,6 +107,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         parent=_parent(row),
         compensation=executions.compensation_shown(row.compensation),
         created_at=timestamp(row.created_at),
+        starts_at=timestamp(row.starts_at),
         budgets=[
             _tree_budget(one) for one in budgets if one["cost_usd"] is not None or one["tokens"] is not None
         ],

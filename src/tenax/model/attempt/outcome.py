@@ -66,6 +66,8 @@ class Facts(Struct, frozen=True, omit_defaults=True, gc=False):
     traceback: str | None = None
     data: Any = None
     """The body of an error answer, or the data that a failed handler returned."""
+    request: dict[str, Any] | None = None
+    """What the attempt was asked to do: the rendered keys of its step, without secrets."""
     child: dict[str, Any] | None = None
     """The failure of a child: its execution_id, class, reason, message, step and attempts, and the failure of its own child."""
     failure_class: FailureClass | None = None

@@ -24,6 +24,7 @@ from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.fleet.health import HealthReport
 from tenax.model.names import worker_name_fault
 from tenax.model.wire import (
+    AttemptNotes,
     EndedLife,
     Heartbeat,
     Held,
@@ -84,6 +85,7 @@ class Signal(PersonBody, frozen=True):
     name: Name
     data: Any = None
     key: Name | None = None
+    reason: Text | None = None
 
 
 class Workflow(PersonBody, frozen=True):
@@ -106,6 +108,14 @@ class FilterWanted(PersonBody, frozen=True):
     """Saves a filter."""
 
     filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+
+
+class ScheduleWanted(PersonBody, frozen=True):
+    """Creates a schedule. `schedule` has the keys of `schedule` in a workflow file. Without `workflow`, it starts the stored
+    workflow of its own name."""
+
+    schedule: dict[str, Any]
+    workflow: Name | None = None
 
 
 class Retry(Operation, frozen=True):
@@ -211,6 +221,7 @@ RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 FILTER = Body(FilterWanted)
+SCHEDULE = Body(ScheduleWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """The body of a callback may be of any type. `tenax.model.attempt.callback` reads it."""
@@ -331,6 +342,17 @@ def _fit_heartbeat(sent: Heartbeat) -> Heartbeat:
     )
 
 
+def _fit_notes(sent: AttemptNotes) -> AttemptNotes:
+    checkpoints = (
+        replace(one, token=_token(one.token, "checkpoints", n, "token"))
+        for n, one in enumerate(sent.checkpoints)
+    )
+    progress = (
+        replace(one, token=_token(one.token, "progress", n, "token")) for n, one in enumerate(sent.progress)
+    )
+    return AttemptNotes(_worker(sent.worker), tuple(checkpoints), tuple(progress), sent.output)
+
+
 def _held(holding: tuple[Held, ...]) -> tuple[Held, ...]:
     if all(_is_canonical(one.token) for one in holding):
         return holding
@@ -382,4 +404,5 @@ _READ_RELEASES: Any = Annotated[list[Release], Meta(max_length=BATCH)]
 REPORTS: Body[list[Reports]] = Body(_READ_REPORTS, _fit_reports)
 RELEASES: Body[list[Release]] = Body(_READ_RELEASES, _fit_releases)
 HEARTBEAT = Body(Heartbeat, _fit_heartbeat, mend=_without_health)
+NOTES = Body(AttemptNotes, _fit_notes)
 ENDED_LIFE = Body(EndedLife, _fit_ended)

@@ -67,17 +67,17 @@ ServerUrl = Annotated[
     str | None, Parameter(help="The server's URL, or several with commas between them. [TENAX_SERVER]")
 ]
 Token = Annotated[str | None, Parameter(help="A token with the role worker. [TENAX_TOKEN]")]
-TaskDatabaseUrl = Annotated[
-    str | None,
-    Parameter(
-        help="The URL of the database of Tenax, for tasks that complete in a transaction (`ctx.transaction()`). [TENAX_WORKER_DATABASE]"
-    ),
-]
 Reload = Annotated[
     bool,
     Parameter(
         negative=(),
         help="Start workers again when a Python file of their own modules changes. Running attempts finish first.",
+    ),
+]
+TaskDatabaseUrl = Annotated[
+    str | None,
+    Parameter(
+        help="The URL of the database of Tenax, for tasks that complete in a transaction (`ctx.transaction()`). [TENAX_WORKER_DATABASE]"
     ),
 ]
 Workers = Annotated[int | None, Parameter(help="The number of worker processes. [TENAX_WORKERS: 2]")]
