@@ -8,8 +8,9 @@ from tenax.drivers.calls import FunctionCall
 from tenax.drivers.connections import call, call_sync
 from tenax.errors import UsageError
 from tenax.model.json_text import encode
-from tenax.sdk.context import RecordedResult, TaskContext, context
+from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
+from tenax.sdk.tasks.completing import CompletingContext, RecordedResult
 
 LEASE_LOST = "TX001"
 """The SQLSTATE of `tenax.complete` for a lease that is not valid any more."""
@@ -32,7 +33,7 @@ def complete_sync(connection: Any, result: Any = None) -> None:
     complete_attempt_sync(connection, running, running.completion_of(result))
 
 
-async def complete_attempt(connection: Any, running: TaskContext, completion: RecordedResult) -> None:
+async def complete_attempt(connection: Any, running: CompletingContext, completion: RecordedResult) -> None:
     """Completes an attempt with a connection for asyncio."""
     running.send_completion(completion)
     try:
@@ -42,7 +43,7 @@ async def complete_attempt(connection: Any, running: TaskContext, completion: Re
         raise
 
 
-def complete_attempt_sync(connection: Any, running: TaskContext, completion: RecordedResult) -> None:
+def complete_attempt_sync(connection: Any, running: CompletingContext, completion: RecordedResult) -> None:
     """Completes an attempt with a connection that blocks."""
     running.send_completion(completion)
     try:
@@ -52,7 +53,7 @@ def complete_attempt_sync(connection: Any, running: TaskContext, completion: Rec
         raise
 
 
-def _call(running: TaskContext, completion: RecordedResult) -> FunctionCall:
+def _call(running: CompletingContext, completion: RecordedResult) -> FunctionCall:
     arguments = {
         "item_id": ("bigint", running.item_id),
         "token": ("uuid", running.token),
@@ -61,7 +62,7 @@ def _call(running: TaskContext, completion: RecordedResult) -> FunctionCall:
     return FunctionCall("complete", arguments)
 
 
-def _explain(error: Exception, running: TaskContext) -> None:
+def _explain(error: Exception, running: CompletingContext) -> None:
     """Raises the error that a task expects, if the database says that the lease is lost or that it has no such function."""
     state = _sqlstate(error)
     if state == LEASE_LOST:

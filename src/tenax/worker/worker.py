@@ -105,27 +105,20 @@ class Worker:
         self._transport = transport
         offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
         self._registration = Registration(name, *offers, life, execution_id, PROTOCOL)
-        self._slots = slots
-        self._drain = drain
-        self._wait = wait
+        self._slots, self._drain, self._wait = slots, drain, wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
         self._services = WorkerServices(self._secrets, database)
         self._link = Link()
         kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
         self._executors = Executors(
-            self._count_overdue,
-            kept,
-            http_addresses=http_addresses,
-            max_result=max_result,
-            agents=agents,
-            wrap=wrap_executor,
-        )
+            self._count_overdue, kept, http_addresses=http_addresses, max_result=max_result, agents=agents, wrap=wrap_executor
+        )  # fmt: skip
         self._notes = NoteSender(name, transport, self._link, self._secrets)
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
         self._pool = TaskPool(self._run)
         self._slot_free, self._idle, self._known = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._refusing = False
+        self._refusing = self._stopping = False
         self._asking: asyncio.Timeout | None = None
         """The timeout of the lease request that is under way. Only `_review_demand` lets it expire."""
         self._check = SelfCheck(slots, overload_lag)
@@ -133,7 +126,6 @@ class Worker:
         self._least_depth = 0
         """The smallest depth since the last pulse. It ignores a momentary backlog, while the next report is on its way."""
         self._orders = ServerOrders(name)
-        self._stopping = False
         self._lost_grants: set[str] = set()
         self._terms = RegistrationAnswer(lease=30.0, heartbeat=10.0)
 
@@ -149,11 +141,8 @@ class Worker:
             if not await ended_before(stop, self._register()):
                 return
             asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
-            telling = [
-                asyncio.create_task(self._outbox.run()),
-                asyncio.create_task(self._beat_forever()),
-                asyncio.create_task(self._notes.run()),
-            ]
+            all_telling = self._outbox.run(), self._beat_forever(), self._notes.run()
+            telling = [asyncio.create_task(activity) for activity in all_telling]
             activities += asking + telling
             await ended_before(stop, self._orders.must_leave.wait(), *activities)
             superseded = self._orders.superseded and not stop.is_set()
