@@ -10,7 +10,7 @@ Driver = Literal["asyncpg", "psycopg", "sqlalchemy", "django"]
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
+class DriverCall:
     """Is a call of a function `tenax.NAME` with named arguments of these types. Arguments that are None are left out."""
 
     name: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 from typing import Any, Literal
 
-from tenax.drivers.calls import Driver, FunctionCall
+from tenax.drivers.calls import Driver, DriverCall
 from tenax.errors import UsageError
 
 SUPPORTED = "asyncpg, psycopg 3, SQLAlchemy 2 or Django"
 
 
-async def call(connection: Any, function: FunctionCall) -> Any:
+async def call(connection: Any, function: DriverCall) -> Any:
     """Calls a function with a connection for asyncio. Returns its value."""
     driver = _driver_of(connection, wanted="async")
     statement, values = function.statement(driver)
@@ -30,7 +30,7 @@ async def call(connection: Any, function: FunctionCall) -> Any:
             return (await connection.execute(_text(statement), values)).scalar()
 
 
-def call_sync(connection: Any, function: FunctionCall) -> Any:
+def call_sync(connection: Any, function: DriverCall) -> Any:
     """Calls a function with a connection that blocks. Returns its value."""
     driver = _driver_of(connection, wanted="sync")
     statement, values = function.statement(driver)

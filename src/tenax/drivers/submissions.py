@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenax.drivers.calls import FunctionCall
+from tenax.drivers.calls import DriverCall
 from tenax.drivers.connections import call, call_sync
 from tenax.errors import InvalidInput
 from tenax.model.json_text import encode, json_fault
@@ -21,7 +21,7 @@ def request_sync(connection: Any, submission: Submission) -> int:
     return int(call_sync(connection, _call(submission)))
 
 
-def _call(submission: Submission) -> FunctionCall:
+def _call(submission: Submission) -> DriverCall:
     if (fault := json_fault(submission.input)) is not None:
         raise InvalidInput(f"the input has {fault}")
     arguments = {
@@ -33,4 +33,4 @@ def _call(submission: Submission) -> FunctionCall:
         "base_dir": ("text", submission.base_dir),
         "files": ("jsonb", encode(submission.files) if submission.files else None),
     }
-    return FunctionCall("submit", arguments)
+    return DriverCall("submit", arguments)

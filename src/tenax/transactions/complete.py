@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenax.drivers.calls import FunctionCall
+from tenax.drivers.calls import DriverCall
 from tenax.drivers.connections import call, call_sync
 from tenax.errors import UsageError
 from tenax.model.json_text import encode
@@ -21,7 +21,7 @@ UNDEFINED = frozenset({"42883", "3F000", "42P01"})
 async def complete(connection: Any, result: Any = None) -> None:
     """Completes the running attempt with this result, once the transaction of the connection commits.
 
-    FunctionCall it last, and commit before the task returns. Raises `Cancelled` if the attempt's lease is not valid any more.
+    Call it last, and commit before the task returns. Raises `Cancelled` if the attempt's lease is not valid any more.
     """
     running = context()
     await complete_attempt(connection, running, running.completion_of(result))
@@ -53,13 +53,13 @@ def complete_attempt_sync(connection: Any, running: CompletingContext, completio
         raise
 
 
-def _call(running: CompletingContext, completion: RecordedResult) -> FunctionCall:
+def _call(running: CompletingContext, completion: RecordedResult) -> DriverCall:
     arguments = {
         "item_id": ("bigint", running.item_id),
         "token": ("uuid", running.token),
         "result": ("jsonb", None if completion.result is None else encode(completion.result)),
     }
-    return FunctionCall("complete", arguments)
+    return DriverCall("complete", arguments)
 
 
 def _explain(error: Exception, running: CompletingContext) -> None:
