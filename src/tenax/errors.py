@@ -144,10 +144,16 @@ class NotFound(TenaxError):
     exit_code = 2
 
 
-class NotStartedYet(NotFound):
-    """The execution is submitted in an application's transaction, and no server has started it yet."""
+class NotStarted(NotFound):
+    """A transaction has submitted the execution, and no server has started it yet."""
 
-    code = "not_started_yet"
+    code = "not_started"
+
+
+class Rejected(NotFound):
+    """A transaction has submitted the execution, and it could not be started."""
+
+    code = "rejected"
 
 
 class Conflict(TenaxError):

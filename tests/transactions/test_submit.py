@@ -10,7 +10,7 @@ from transactions.conftest import House
 from transactions.drivers import ASYNC, SYNC, RolledBack, atomic, in_thread, insert, roll_back
 
 from tenax import task
-from tenax.errors import InvalidInput, UsageError
+from tenax.errors import InvalidValue, UsageError
 from tenax.model.wire import Submission
 from tenax.transactions import submit, submit_sync
 
@@ -110,7 +110,7 @@ async def test_connections_that_do_not_fit_are_named(house):
     async with ASYNC["asyncpg"](house.url) as connection:
         with pytest.raises(UsageError, match="is a connection for asyncio"):
             submit_sync(connection, "greet")
-        with pytest.raises(InvalidInput, match="beyond 64 bits"):
+        with pytest.raises(InvalidValue, match="64-bit"):
             await submit(connection, "greet", {"name": 2**70})
     async with SYNC["psycopg"](house.url) as connection:
         with pytest.raises(UsageError, match="is a connection that blocks"):

@@ -14,10 +14,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from tenax import transactions
 from tenax.app.lent_client import LentClient
 from tenax.errors import UsageError
-from tenax.model.wire import Submission
 from tenax.sdk.client import Client
 from tenax.sdk.sync_client import SyncClient
 from tenax.sdk.task import Task
@@ -148,14 +146,6 @@ class Tenax:
             future.cancel()
             raise
 
-    async def submit_through(self, connection: Any, submission: Submission) -> int:
-        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
-        return await transactions.submit(connection, submission)
-
-    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
-        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
-        return transactions.submit_sync(connection, submission)
-
     def admit(self, task: str, module: str) -> None:
         """Raises `UsageError` for a task of the main script if other processes would have to run it."""
         if module == "__main__" and self._server is not None and not self._workers:
@@ -265,14 +255,6 @@ class SyncTenax:
     def call_sync(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
         """Runs `work` in the event loop of the application, and waits for it."""
         return self.app.call_sync(work)
-
-    async def submit_through(self, connection: Any, submission: Submission) -> int:
-        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
-        return await transactions.submit(connection, submission)
-
-    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
-        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
-        return transactions.submit_sync(connection, submission)
 
     def admit(self, task: str, module: str) -> None:
         self.app.admit(task, module)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenax.drivers.calls import DriverCall
+from tenax.drivers.connections import call, call_sync
 from tenax.errors import UsageError
 from tenax.model.json_text import encode
-from tenax.sdk.context import RecordedResult, TaskContext, context
+from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
-from tenax.transactions.drivers import DriverCall, call, call_sync
+from tenax.sdk.tasks.completing import CompletingContext, RecordedResult
 
 LEASE_LOST = "TX001"
 """The SQLSTATE of `tenax.complete` for a lease that is not valid any more."""
@@ -19,7 +21,7 @@ UNDEFINED = frozenset({"42883", "3F000", "42P01"})
 async def complete(connection: Any, result: Any = None) -> None:
     """Completes the running attempt with this result, once the transaction of the connection commits.
 
-    DriverCall it last, and commit before the task returns. Raises `Cancelled` if the attempt's lease is not valid any more.
+    Call it last, and commit before the task returns. Raises `Cancelled` if the attempt's lease is not valid any more.
     """
     running = context()
     await complete_attempt(connection, running, running.completion_of(result))
@@ -31,7 +33,7 @@ def complete_sync(connection: Any, result: Any = None) -> None:
     complete_attempt_sync(connection, running, running.completion_of(result))
 
 
-async def complete_attempt(connection: Any, running: TaskContext, completion: RecordedResult) -> None:
+async def complete_attempt(connection: Any, running: CompletingContext, completion: RecordedResult) -> None:
     """Completes an attempt with a connection for asyncio."""
     running.send_completion(completion)
     try:
@@ -41,7 +43,7 @@ async def complete_attempt(connection: Any, running: TaskContext, completion: Re
         raise
 
 
-def complete_attempt_sync(connection: Any, running: TaskContext, completion: RecordedResult) -> None:
+def complete_attempt_sync(connection: Any, running: CompletingContext, completion: RecordedResult) -> None:
     """Completes an attempt with a connection that blocks."""
     running.send_completion(completion)
     try:
@@ -51,7 +53,7 @@ def complete_attempt_sync(connection: Any, running: TaskContext, completion: Rec
         raise
 
 
-def _call(running: TaskContext, completion: RecordedResult) -> DriverCall:
+def _call(running: CompletingContext, completion: RecordedResult) -> DriverCall:
     arguments = {
         "item_id": ("bigint", running.item_id),
         "token": ("uuid", running.token),
@@ -60,7 +62,7 @@ def _call(running: TaskContext, completion: RecordedResult) -> DriverCall:
     return DriverCall("complete", arguments)
 
 
-def _explain(error: Exception, running: TaskContext) -> None:
+def _explain(error: Exception, running: CompletingContext) -> None:
     """Raises the error that a task expects, if the database says that the lease is lost or that it has no such function."""
     state = _sqlstate(error)
     if state == LEASE_LOST:

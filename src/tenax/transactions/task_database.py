@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tenax.errors import UsageError
-from tenax.sdk.context import RecordedResult, TaskContext
+from tenax.sdk.tasks.completing import CompletingContext, RecordedResult
 from tenax.transactions.complete import complete_attempt, complete_attempt_sync
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class TaskDatabase:
         self._pool: asyncpg.Pool | None = None
         self._idle: LifoQueue[psycopg.Connection[Any]] = LifoQueue(CONNECTIONS)
 
-    def transaction(self, context: TaskContext) -> AttemptTransaction:
+    def transaction(self, context: CompletingContext) -> AttemptTransaction:
         """Makes a transaction that completes the attempt."""
         return AttemptTransaction(context, self)
 
@@ -94,7 +94,7 @@ class TaskDatabase:
 class AttemptTransaction:
     """Is one transaction of an attempt. As it commits, the attempt is complete."""
 
-    def __init__(self, context: TaskContext, database: TaskDatabase) -> None:
+    def __init__(self, context: CompletingContext, database: TaskDatabase) -> None:
         self._context = context
         self._database = database
         self._connection: Any = None

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from tenax.model.attempt.outcome import Outcome, Usage
 from tenax.model.wire import Assignment, HeldUsage, Release, Report
-from tenax.sdk.context import AttemptServices, Channel, RecordedResult, TaskContext
+from tenax.sdk.context import Channel, TaskContext
+from tenax.sdk.tasks.completing import AttemptServices, RecordedResult
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits
 from tenax.worker.handlers.json_values import storable_text
 from tenax.worker.handlers.secrets import Secrets

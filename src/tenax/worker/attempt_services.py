@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tenax.errors import UsageError
 from tenax.model.wire import Assignment
-from tenax.sdk.context import CompletingTransaction, TaskContext
+from tenax.sdk.tasks.completing import CompletingContext, CompletingTransaction
 from tenax.worker.handlers.call import success_of
 from tenax.worker.handlers.secrets import Secrets
 
@@ -14,7 +14,7 @@ from tenax.worker.handlers.secrets import Secrets
 class Transactions(Protocol):
     """Opens transactions of the database for attempts."""
 
-    def transaction(self, context: TaskContext) -> CompletingTransaction:
+    def transaction(self, context: CompletingContext) -> CompletingTransaction:
         """Makes a transaction that completes the attempt."""
 
     async def close(self) -> None:
@@ -34,7 +34,7 @@ class WorkerServices:
             raise UsageError(str(outcome.facts.message))
         return self._secrets.scrub_outcome(outcome, assignment).result
 
-    def transaction(self, context: TaskContext) -> CompletingTransaction:
+    def transaction(self, context: CompletingContext) -> CompletingTransaction:
         if self._database is None:
             raise UsageError(
                 "this worker was not given the database, so its tasks have no transaction: "

@@ -119,7 +119,7 @@ class Worker:
         self._running: dict[tuple[int, str], RunningAttempt] = {}
         self._pool = TaskPool(self._run)
         self._slot_free, self._idle, self._known = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._refusing = False
+        self._refusing = self._stopping = False
         self._asking: asyncio.Timeout | None = None
         """The timeout of the lease request that is under way. Only `_review_demand` lets it expire."""
         self._check = SelfCheck(slots, overload_lag)
@@ -127,7 +127,6 @@ class Worker:
         self._least_depth = 0
         """The smallest depth since the last pulse. It ignores a momentary backlog, while the next report is on its way."""
         self._orders = ServerOrders(name)
-        self._stopping = False
         self._lost_grants: set[str] = set()
         self._terms = RegistrationAnswer(lease=30.0, heartbeat=10.0)
 
@@ -143,11 +142,8 @@ class Worker:
             if not await ended_before(stop, self._register()):
                 return
             asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
-            telling = [
-                asyncio.create_task(self._outbox.run()),
-                asyncio.create_task(self._beat_forever()),
-                asyncio.create_task(self._notes.run()),
-            ]
+            all_telling = self._outbox.run(), self._beat_forever(), self._notes.run()
+            telling = [asyncio.create_task(activity) for activity in all_telling]
             activities += asking + telling
             await ended_before(stop, self._orders.must_leave.wait(), *activities)
             superseded = self._orders.superseded and not stop.is_set()

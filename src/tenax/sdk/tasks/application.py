@@ -39,12 +39,6 @@ class Application(Protocol):
     def call_sync(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
         """Runs `work` from a thread without an event loop, and waits for it."""
 
-    async def submit_through(self, connection: Any, submission: Submission) -> int:
-        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
-
-    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
-        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
-
     def admit(self, task: str, module: str) -> None:
         """Raises `UsageError` if no worker can run the task."""
 
@@ -61,6 +55,29 @@ def enter(application: Application) -> None:
 
 def leave(application: Application) -> None:
     _opened.remove(application)
+
+
+class NoApplication:
+    """Stands for an application where none is open. What needs one raises UsageError."""
+
+    async def call(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
+        return await current_application().call(work)
+
+    def call_sync(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
+        return current_application().call_sync(work)
+
+    def admit(self, task: str, module: str) -> None:
+        """Raises `UsageError` for a task of the main script: nothing is known of the workers."""
+        if module == "__main__":
+            raise UsageError(
+                f"the task {task!r} belongs to the main script, so workers of other processes cannot import it",
+                remedy="move it into a module",
+            )
+
+
+def any_application(named: Application | None = None) -> Application:
+    """Returns the application to use. Without one, returns one that can do nothing, for what needs none."""
+    return named or CURRENT.get() or (_opened[-1] if _opened else NoApplication())
 
 
 def current_application(named: Application | None = None) -> Application:

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from tenax.codec import CallSignature
+from tenax.drivers.submissions import request, request_sync
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.wire import Submission, Submitted
-from tenax.sdk.tasks.application import Application, current_application
+from tenax.sdk.tasks.application import Application, any_application, current_application
 from tenax.sdk.tasks.definition import ITEMS, STEP, folder_of_module, single_input
 from tenax.sdk.tasks.handles import Handle, SyncHandle
 from tenax.sdk.tasks.options import Retry, TaskOptions
@@ -189,7 +190,7 @@ def _start(delay: Duration | None, at: datetime | None) -> dict[str, Any]:
 
 
 def _application(call: CallOptions) -> Application:
-    app = current_application(call.app)
+    app = any_application(call.app) if call.connection is not None else current_application(call.app)
     app.admit(call.task.name, call.task.module)
     return app
 
@@ -220,24 +221,24 @@ def _many(
 async def _submit(app: Application, call: CallOptions, one: Submission) -> Submitted:
     if call.connection is None:
         return await app.call(lambda client: client.submit(one))
-    return Submitted(await app.submit_through(call.connection, one), created=True)
+    return Submitted(await request(call.connection, one), created=True)
 
 
 def _submit_sync(app: Application, call: CallOptions, one: Submission) -> Submitted:
     if call.connection is None:
         return app.call_sync(lambda client: client.submit(one))
-    return Submitted(app.submit_through_sync(call.connection, one), created=True)
+    return Submitted(request_sync(call.connection, one), created=True)
 
 
 async def _submit_many(app: Application, call: CallOptions, many: list[Submission]) -> list[int]:
     if call.connection is not None:
-        return [await app.submit_through(call.connection, one) for one in many]
+        return [await request(call.connection, one) for one in many]
     return [one.id for one in await app.call(lambda client: client.submit_many(many))] if many else []
 
 
 def _submit_many_sync(app: Application, call: CallOptions, many: list[Submission]) -> list[int]:
     if call.connection is not None:
-        return [app.submit_through_sync(call.connection, one) for one in many]
+        return [request_sync(call.connection, one) for one in many]
     return [one.id for one in app.call_sync(lambda client: client.submit_many(many))] if many else []
 
 

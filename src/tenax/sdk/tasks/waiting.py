@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from tenax.errors import NotStartedYet, TenaxError, Unreachable
+from tenax.errors import NotStarted, TenaxError, Unreachable
 from tenax.sdk.held import warn_of_held
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ async def wait_for_end(client: Tells, execution_id: int, seconds: float | None) 
 async def _until_the_end(client: Tells, execution_id: int) -> dict[str, Any]:
     cursor: str | None = None
     told: set[str] = set()
-    execution = await _patiently(partial(client.get, execution_id), NotStartedYet)
+    execution = await _patiently(partial(client.get, execution_id), NotStarted)
     while execution["status"] not in FINISHED:
         warn_of_held(execution, told)
         events: Sequence[Mapping[str, Any]] = [{}]
