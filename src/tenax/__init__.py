@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenax.app.application import SyncTenax, Tenax
+    from tenax.builder.workflow import Workflow
     from tenax.errors import InvalidValue, TaskFailed, TenaxError
     from tenax.model.wire import Submission, Submitted
     from tenax.sdk.client import Client
@@ -43,6 +44,7 @@ __all__ = [
     "TaskFailed",
     "Tenax",
     "TenaxError",
+    "Workflow",
     "__version__",
     "context",
     "task",
@@ -69,6 +71,7 @@ _HOME = {
     "TaskFailed": "tenax.errors",
     "Tenax": "tenax.app.application",
     "TenaxError": "tenax.errors",
+    "Workflow": "tenax.builder.workflow",
     "context": "tenax.sdk.context",
     "task": "tenax.sdk.task",
 }

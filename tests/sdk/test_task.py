@@ -66,7 +66,7 @@ def test_the_context_knows_its_attempt_and_raises_once_revoked():
     assert context.deadline.timestamp() == 1_000_060.0
     context.heartbeat()
     context.revoke()
-    assert context.revoked
+    assert context.cancelled
     with pytest.raises(tenax.Cancelled, match="attempt 1 of step 'load'"):
         context.heartbeat()
 

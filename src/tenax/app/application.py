@@ -110,6 +110,24 @@ class Tenax:
             finally:
                 await transport.close()
 
+    def lifespan(
+        self, *modules: str, worker: bool = True, **options: Any
+    ) -> Callable[[Any], contextlib.AbstractAsyncContextManager[None]]:
+        """Returns the lifespan of an ASGI application: `FastAPI(lifespan=Tenax().lifespan())`.
+
+        It opens this application, with a worker unless `worker` is false. The other arguments are those of `worker()`.
+        """
+
+        @contextlib.asynccontextmanager
+        async def opened(_: Any) -> AsyncIterator[None]:
+            async with contextlib.AsyncExitStack() as stack:
+                await stack.enter_async_context(self)
+                if worker:
+                    await stack.enter_async_context(self.worker(*modules, **options))
+                yield
+
+        return opened
+
     async def call(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
         """Runs `work` with the client in the event loop of the application, from any event loop."""
         self._check_open()

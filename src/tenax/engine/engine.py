@@ -12,6 +12,7 @@ from tenax.engine.dead_letters import DeadLetters
 from tenax.engine.engine_reads import EngineReads
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
+from tenax.engine.fleet.notes import take_notes
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
@@ -41,6 +42,8 @@ from tenax.model.views import (
 )
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
@@ -56,6 +59,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings
 from tenax.store import service
+from tenax.store.applications.requested_submissions import limit_submissions
 from tenax.store.connect import Database
 
 
@@ -83,6 +87,7 @@ class Engine(EngineReads):
         self.bulk = parts.bulk
         self.bulk_runner = parts.bulk_runner
         self.workflow_pauses = parts.workflow_pauses
+        self.requested_submissions = parts.requested
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -103,6 +108,7 @@ class Engine(EngineReads):
             self.timers.run,
             self.bulk_runner.run,
             self.workflow_pauses.run,
+            self.requested_submissions.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
@@ -126,6 +132,7 @@ class Engine(EngineReads):
         """Loads and repairs what the first operation needs."""
         async with self.context.transaction() as tx:
             self.context.secret = await service.secret(tx)
+            await limit_submissions(tx, self.context.settings.max_body)
         await self.maintenance.make_log_partitions()
         await self.beat()
         await self.recover()
@@ -288,6 +295,10 @@ class Engine(EngineReads):
         if beat.lost_grants:
             await release_grants(self.context, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        """Keeps what running attempts tell: checkpoints, progress and output."""
+        return await take_notes(self.context, notes)
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
         """Ends the leases of a worker whose process has died, without waiting for them to expire."""

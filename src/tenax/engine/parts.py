@@ -27,6 +27,7 @@ from tenax.engine.report.report_batches import ReportBatches
 from tenax.engine.schedules.runner import ScheduleRunner
 from tenax.engine.schedules.schedules import Schedules
 from tenax.engine.submit.batches import Submissions
+from tenax.engine.submit.requested_submissions import RequestedSubmissions
 from tenax.settings import Settings
 from tenax.store.connect import Database
 
@@ -64,6 +65,7 @@ class Parts:
         self.bulk_runner = BulkRunner(self.context, lambda: self.maintenance.leadership.leads)
         self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
         self.workflow_pauses = WorkflowPauses(self.context, lambda: self.maintenance.leadership.leads)
+        self.requested = RequestedSubmissions(self.context, lambda: self.maintenance.leadership.leads)
         self.context.notifier.tell(self._listeners())
 
     def _wake_server_work(self) -> None:
@@ -83,4 +85,5 @@ class Parts:
             connected=self.maintenance.schema.look_soon,
             worker_effects=self.dispatcher.note_worker_effects,
             handed_back=self.dispatcher.fleet.note_handed_back,
+            requests=self.requested.wake,
         )

@@ -152,6 +152,25 @@ class Client(PackClient):
         query = {"status": status, "after": after, "limit": limit}
         return await self._call("GET", f"{_step(execution_id, step)}/items", query=query)
 
+    async def progress(self, execution_id: int) -> Any:
+        """Tells how far the running steps are: `[{step, fraction, message, seconds_left, ...}]`."""
+        return await self._call("GET", f"/v1/executions/{execution_id}/progress")
+
+    async def logs(
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+        after: int = 0,
+    ) -> dict[str, Any]:
+        """Returns `{"chunks": [...], "cursor": ..., "more": ...}`: what attempts have printed, after the cursor of an earlier answer."""
+        query = {"step": step, "item": item, "attempt": attempt, "after": after or None}
+        return cast(
+            "dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/logs", query=query)
+        )
+
     async def tree(self, execution_id: int) -> dict[str, Any]:
         """Returns the execution with all executions below it: its children, their children, and so on."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/tree"))

@@ -50,6 +50,8 @@ class SyncClient:
     diagnose_queue = _blocking(Client.diagnose_queue)
     verify = _blocking(Client.verify)
     items = _blocking(Client.items)
+    progress = _blocking(Client.progress)
+    logs = _blocking(Client.logs)
     tree = _blocking(Client.tree)
     cancel = _blocking(Client.cancel)
     retry = _blocking(Client.retry)

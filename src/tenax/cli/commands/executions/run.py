@@ -192,6 +192,7 @@ async def _own_worker(
     from tenax.model.names import as_worker_name
     from tenax.settings.agents import agent_defaults
     from tenax.settings.worker_options import worker_options
+    from tenax.transactions.task_database import TaskDatabase
     from tenax.worker.worker import Worker
 
     worker = Worker(
@@ -199,6 +200,7 @@ async def _own_worker(
         name=f"{settings.worker_name or as_worker_name(f'run-{socket.gethostname()}')}-{os.getpid()}",
         execution_id=execution_id,
         **worker_options(settings, agent_defaults(settings)),
+        database=TaskDatabase(settings.worker_database or engine.context.database.url),
     )
     stop = asyncio.Event()
     working = asyncio.create_task(worker.run(stop, at_once=interrupted))
