@@ -14,7 +14,7 @@ import orjson
 from tenax.codec import CallSignature, decode, result_annotation, signature_of
 from tenax.errors import UsageError
 from tenax.sdk.tasks.calls import CallOptions, Calls
-from tenax.sdk.tasks.definition import mapped_definition, single_definition
+from tenax.sdk.tasks.definition import mapped_definition, scheduled_definition, single_definition
 from tenax.sdk.tasks.options import Retry, TaskOptions, are_checks_deferred, check_options
 from tenax.sdk.tasks.retry_policy import Duration
 
@@ -104,11 +104,22 @@ class Task(Calls[P, R]):
             known = self._definitions[wanted] = self._write(chosen, parallelism)
         return known
 
+    def scheduled_definition(self) -> str | None:
+        """Returns the definition with the task's schedule, to be stored. Returns None if it has none."""
+        if self.declared_options.schedule is None:
+            return None
+        text = scheduled_definition(self.definition(), self.declared_options)
+        check_options(text, self.declared)
+        return text
+
     def check(self) -> None:
         """Checks the options. Raises `InvalidDefinition` with the line of the function."""
-        if not self._checked and self.declared_options.step_keys():
-            check_options(mapped_definition(self.name, self.declared_options, 1), self.declared)
+        if self._checked:
+            return
         self._checked = True
+        if self.declared_options.step_keys():
+            check_options(mapped_definition(self.name, self.declared_options, 1), self.declared)
+        self.scheduled_definition()
 
     def decode_result(self, value: Any) -> R:
         """Returns a result of the task, rebuilt from JSON by the annotation of the function."""
@@ -217,12 +228,14 @@ def task(
     concurrency: int | Mapping[str, Any] | None = None,
     dependency: str | None = None,
     process: bool = False,
+    schedule: str | Mapping[str, Any] | None = None,
 ) -> Decorator: ...
 def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Makes a function a task, by default with the name `module:function`.
 
     An async function runs in the worker's event loop, and a sync function in a thread. With `process=True`, both run in a
-    process of their own that can be killed. The other options are those of a step in a workflow file, and apply where the task
+    process of their own that can be killed. `schedule` says when it starts by itself, once `tenax schedules apply MODULE` has
+    stored that. The other options are those of a step in a workflow file, and apply where the task
     is submitted on its own. A mistake in them raises `InvalidDefinition` with the line of the function.
     """
     made = Decorator(name, TaskOptions(**options))

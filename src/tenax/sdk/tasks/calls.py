@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from tenax.codec import CallSignature
 from tenax.errors import UsageError
+from tenax.model.durations import parse_duration
 from tenax.model.wire import Submission
 from tenax.sdk.tasks.application import Application, Executions, current_application
 from tenax.sdk.tasks.definition import ITEMS, STEP, folder_of_module, single_input
@@ -47,6 +49,8 @@ class CallOptions:
     key: str | None = None
     app: Application | None = None
     parallelism: int = DEFAULT_PARALLELISM
+    start_at: datetime | None = None
+    start_in: float | None = None
 
 
 class Calls(Generic[P, R]):
@@ -120,6 +124,8 @@ class Calls(Generic[P, R]):
         key: str | None = None,
         app: Application | None = None,
         parallelism: int | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
         retry: Retry | None = None,
         timeout: Duration | None = None,
         queue: str | None = None,
@@ -130,8 +136,13 @@ class Calls(Generic[P, R]):
     ) -> BoundCalls[P, R]:
         """Returns the task with other options for its calls. An option that is None stays as it is.
 
-        The same `key` starts only one execution. `parallelism` is how many items of a `map` run at once.
+        The same `key` starts only one execution. `parallelism` is how many items of a `map` run at once. `delay` and `at` say
+        when the execution starts: after a time, or at a time with its zone.
         """
+        call = self.call_options
+        start_at, start_in = (
+            (call.start_at, call.start_in) if delay is None and at is None else _start(delay, at)
+        )
         changed: dict[str, Any] = {
             "retry": retry,
             "timeout": timeout,
@@ -142,7 +153,6 @@ class Calls(Generic[P, R]):
             "dependency": dependency,
         }
         given = {name: value for name, value in changed.items() if value is not None}
-        call = self.call_options
         return BoundCalls(
             CallOptions(
                 call.task,
@@ -150,6 +160,8 @@ class Calls(Generic[P, R]):
                 call.key if key is None else key,
                 app or call.app,
                 call.parallelism if parallelism is None else parallelism,
+                start_at,
+                start_in,
             )
         )
 
@@ -162,6 +174,21 @@ class BoundCalls(Calls[P, R]):
 
     def __repr__(self) -> str:
         return f"<task {self.call_options.task.name} with options>"
+
+
+def _start(delay: Duration | None, at: datetime | None) -> tuple[datetime | None, float | None]:
+    """Returns when an execution starts: at a time, or after seconds."""
+    if delay is not None and at is not None:
+        raise UsageError("`delay` and `at` exclude each other: keep one")
+    if at is not None and at.tzinfo is None:
+        zoned = "datetime(2030, 1, 31, 9, 30, tzinfo=ZoneInfo('Europe/Zurich'))"
+        raise UsageError("`at` is a time without a zone", remedy=f"give it one, such as {zoned}")
+    if isinstance(delay, timedelta):
+        return at, max(0.0, delay.total_seconds())
+    try:
+        return at, None if delay is None else parse_duration(delay)
+    except ValueError as error:
+        raise UsageError(f"`delay`: {error}") from None
 
 
 def _application(call: CallOptions) -> Application:
@@ -178,6 +205,8 @@ def _single(call: CallOptions, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         input=single_input(arguments),
         key=call.key,
         base_dir=folder_of_module(task.module),
+        start_at=call.start_at,
+        start_in=call.start_in,
     )
 
 
@@ -205,6 +234,8 @@ def _mapped(
         input={ITEMS: encoded},
         key=call.key,
         base_dir=folder_of_module(task.module),
+        start_at=call.start_at,
+        start_in=call.start_in,
     )
 
 

@@ -33,6 +33,13 @@ def single_definition(name: str, signature: CallSignature, options: TaskOptions)
     return _written(name, inputs, {**({"args": "{{ input }}"} if inputs else {}), **options.step_keys()})
 
 
+def scheduled_definition(definition: str, options: TaskOptions) -> str:
+    """Returns the definition of one call with the schedule of the task."""
+    import yaml
+
+    return definition + str(yaml.safe_dump({"schedule": options.schedule_keys()}, allow_unicode=True))
+
+
 def mapped_definition(name: str, options: TaskOptions, parallelism: int) -> str:
     """Returns the definition of a fan-out with one item for each call."""
     fan_out = {"args": "{{ item }}", "for_each": f"{{{{ input.{ITEMS} }}}}", "parallelism": parallelism}

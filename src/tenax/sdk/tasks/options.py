@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Retry = RetryPolicy | Mapping[str, Any] | int | bool
-_OF_FUNCTION = "process"
-"""The option that says how a worker calls the function. The others are keys of a step."""
+_NO_KEYS_OF_STEP = ("process", "schedule")
+"""The options that say how a worker calls the function, and when it starts by itself. The others are keys of a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskOptions:
-    """Holds the options of a task. All but `process` are keys of a step in a workflow file, with the same meaning.
+    """Holds the options of a task. All but `process` and `schedule` are keys of a step in a workflow file, with the same
+    meaning.
 
     None means that the option is not given.
     """
@@ -33,11 +34,22 @@ class TaskOptions:
     concurrency: int | Mapping[str, Any] | None = None
     dependency: str | None = None
     process: bool = False
+    schedule: str | Mapping[str, Any] | None = None
+    """When it starts by itself: the keys of `schedule` in a workflow file, or a cron expression."""
+
+    def schedule_keys(self) -> dict[str, Any] | None:
+        """Returns the schedule, as the keys of `schedule` in a workflow file."""
+        if self.schedule is None:
+            return None
+        given = {"cron": self.schedule} if isinstance(self.schedule, str) else self.schedule
+        return {name: as_written(value) for name, value in given.items()}
 
     def step_keys(self) -> dict[str, Any]:
         """Returns the options that are given, as the keys of a step in a workflow file."""
         given = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name != _OF_FUNCTION
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in _NO_KEYS_OF_STEP
         }
         return {name: as_written(value) for name, value in given.items() if value is not None}
 
