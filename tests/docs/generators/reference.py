@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from generators.tables import code, codes, table
-from tenax.errors import TenaxError
+from tenax.errors import InvalidValue, TaskFailed, TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
 from tenax.model.parse.action_file import ActionFile, PackFile
@@ -191,11 +191,15 @@ def not_yet() -> str:
     return table(("what", 'refused with "is not supported by this version yet"'), rows)
 
 
+_IN_PYTHON = (InvalidValue, TaskFailed)
+"""Errors that no answer of the server has."""
+
+
 def errors() -> str:
     rows = [
         (code(f"tenax:{kind.code}"), kind.http_status, kind.exit_code, (kind.__doc__ or "").splitlines()[0])
         for kind in _tree(TenaxError)
-        if kind.__module__ == "tenax.errors" and kind is not TenaxError
+        if kind.__module__ == "tenax.errors" and kind not in (TenaxError, *_IN_PYTHON)
     ]
     return table(("type", "HTTP status", "exit code", "meaning"), rows)
 

@@ -163,10 +163,12 @@ class DatabaseBackend:
             done = await self._engine.act(check_id(execution_id), asked, actor=self._actor)
         return dict(to_builtins(done))
 
-    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any, key: str | None, reason: str | None
+    ) -> dict[str, Any]:
         async with self._writing():
             done = await self._engine.signal(
-                check_id(execution_id), name, data=data, key=key, actor=self._actor
+                check_id(execution_id), name, data=data, key=key, actor=self._actor, reason=reason
             )
         return dict(to_builtins(done))
 

@@ -94,8 +94,12 @@ class ServerBackend:
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return dict(await self._client.tree(check_id(execution_id)))
 
-    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
-        return dict(await self._client.signal(check_id(execution_id), name, data=data, key=key))
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any, key: str | None, reason: str | None
+    ) -> dict[str, Any]:
+        return dict(
+            await self._client.signal(check_id(execution_id), name, data=data, key=key, reason=reason)
+        )
 
     async def decide_approval(
         self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None

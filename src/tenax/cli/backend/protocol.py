@@ -126,7 +126,9 @@ class Backend(Protocol):
         """Returns an execution with all executions below it."""
         ...
 
-    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]: ...
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any, key: str | None, reason: str | None
+    ) -> dict[str, Any]: ...
 
     async def decide_approval(
         self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
