@@ -29,7 +29,8 @@ def tenax(request, command, database_url, tmp_path):
 
 def test_the_schedule_of_a_stored_file(tenax):
     assert tenax("schedules").out.startswith("no schedules\n  declare one in a workflow file")
-    assert tenax("store", "nightly.yaml").code == 0
+    stored = tenax("store", "nightly.yaml").out
+    assert "its schedule (cron 30 2 * * * in Europe/Zurich) starts it next at 20" in stored
     listed = tenax("schedules", "list")
     assert "cron 30 2 * * * in Europe/Zurich" in listed.out
     shown = tenax("schedules", "show", "nightly")
