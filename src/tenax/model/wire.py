@@ -339,7 +339,7 @@ class RegistrationAnswer:
     """Bytes of an attempt's output that are kept. 0: none are sent."""
 
 
-class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes an execution to start. The definition is the text of a file, or the name of a stored workflow."""
 
     source: Source | None = None
