@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 import yaml
 
 from tenax import RetryPolicy, Rule, TaskContext, task
-from tenax.errors import InvalidDefinition, UsageError
+from tenax.errors import InvalidDefinition
 from tenax.model.parse.parse import parse_workflow
 from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS
 from tenax.model.parse.shape import keys_by_field
@@ -100,6 +100,26 @@ def test_a_mistake_is_reported_with_the_line_of_the_function():
     assert str(found["retry.max_atempts"]).endswith("unknown key 'max_atempts'; did you mean `max_attempts`?")
 
 
+def test_a_schedule_is_that_of_a_file_and_only_stored():
+    @task(schedule={"every": "10m", "overlap": "skip", "input": {"amount": 3}})
+    def charge(amount: int): ...
+
+    assert parse_workflow(charge.definition()).schedule is None
+    stored = parse_workflow(charge.stored_definition())
+    assert (stored.schedule.every, stored.schedule.input) == (600.0, {"amount": 3})
+    with pytest.raises(
+        InvalidDefinition, match=r"test_task_options\.py:\d+: schedule\.evry: unknown key `evry`"
+    ):
+
+        @task(schedule={"evry": "10m"})
+        def wrong(): ...
+
+    with pytest.raises(InvalidDefinition, match=r"schedule\.input.*amount: required, but not given"):
+
+        @task(schedule={"every": "10m"})
+        def incomplete(amount: int): ...
+
+
 def test_an_unknown_option_is_a_type_error():
     with pytest.raises(TypeError, match="retries"):
         task(retries=3)  # type: ignore[call-overload]
@@ -173,35 +193,3 @@ def test_a_worker_that_runs_tasks_with_options_imports_no_pydantic(tmp_path):
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert ran.stdout.splitlines() == ["([], {'amount': 3})", "[]"], ran.stderr
-
-
-def test_a_schedule_is_that_of_a_file_and_no_part_of_a_submission():
-    @task(name="sometimes", schedule={"every": timedelta(minutes=10), "overlap": "queue"})
-    def sometimes() -> None: ...
-
-    schedule = parse_workflow(sometimes.scheduled_definition()).schedule
-    assert (schedule.every, schedule.overlap) == (600.0, "queue")
-    assert parse_workflow(sometimes.definition()).schedule is None
-    with pytest.raises(InvalidDefinition, match=r"test_task_options\.py:\d+.*schedule\.cron: .*bad hour"):
-
-        @task(name="never", schedule="0 25 * * *")
-        def never() -> None: ...
-
-
-def test_calls_may_start_later():
-    @task(name="later")
-    def later() -> None: ...
-
-    zoned = datetime(2999, 1, 31, 9, 30, tzinfo=UTC)
-    assert later.options(delay="2h").submission().start_in == 7200.0
-    assert later.options(delay=timedelta(minutes=1)).options(key="k").submission().start_in == 60.0
-    assert later.options(at=zoned).submission().start_at == zoned
-    assert later.submission().start_at is None
-    for wrong, says in (
-        ({"delay": "soon"}, "not a duration"),
-        ({"at": zoned.replace(tzinfo=None)}, "without a zone"),
-    ):
-        with pytest.raises(UsageError, match=says):
-            later.options(**wrong)
-    with pytest.raises(UsageError, match="exclude each other"):
-        later.options(delay=1, at=zoned)

@@ -120,7 +120,7 @@ from tenax import task
 def sync(full: bool) -> str:
     return "done"
 
-@task(schedule="*/5 * * * *")
+@task(schedule={"cron": "*/5 * * * *"})
 def often() -> None: ...
 
 @task
@@ -139,7 +139,7 @@ def test_the_schedules_of_python_tasks_are_applied(tenax, tmp_path):
     number = tenax("schedules", "run-now", "shop.sync", "--json").json["execution_id"]
     assert tenax("show", str(number), "--json").json["input"] == {"full": True}
 
-    (tmp_path / "shop.py").write_text(TASKS.replace('@task(schedule="*/5 * * * *")', "@task"))
+    (tmp_path / "shop.py").write_text(TASKS.replace('@task(schedule={"cron": "*/5 * * * *"})', "@task"))
     assert "schedule shop.often is deleted" in tenax("schedules", "apply", "shop").out
     assert [one["name"] for one in tenax("schedules", "--json").json] == ["shop.sync"]
 

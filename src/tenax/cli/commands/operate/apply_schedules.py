@@ -61,8 +61,8 @@ def _definitions(modules: Sequence[str]) -> tuple[dict[str, str], dict[str, str]
     scheduled: dict[str, str] = {}
     others: dict[str, str] = {}
     for task in REGISTRY:
-        text = task.scheduled_definition()
-        (others if text is None else scheduled)[workflow_name(task.name)] = text or task.definition()
+        found = others if task.declared_options.schedule is None else scheduled
+        found[workflow_name(task.name)] = task.stored_definition()
     return scheduled, others
 
 
