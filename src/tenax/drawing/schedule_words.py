@@ -17,7 +17,7 @@ _SKIPPED = {
 }
 _STARTED = {
     "tick": "at its time",
-    "caught_up": "made up for",
+    "caught_up": "late, to make up for its tick",
     "queued": "after the execution before it",
     "by_hand": "by hand",
 }
@@ -44,6 +44,14 @@ def rules_words(schedule: Mapping[str, Any]) -> list[str]:
         words.append(f"pause_after_failures: {schedule['pause_after_failures']}")
     words += [f"{key}: {schedule[key]}" for key in ("start", "end") if key in schedule]
     return words
+
+
+def next_words(one: Mapping[str, Any]) -> str:
+    """Says when a schedule starts its next execution."""
+    when = times_words(one["schedule"])
+    if one["next_at"] is None:
+        return f"its schedule ({when}) is {one['state']}"
+    return f"its schedule ({when}) starts it next at {local_time(one['next_at'], one['schedule'])}"
 
 
 def run_words(run: Mapping[str, Any]) -> str:

@@ -309,7 +309,7 @@ class Client(PackClient):
             path,
             repeatable=repeatable or method != "POST",
             params={name: value for name, value in (query or {}).items() if value is not None},
-            content=body if body is None or raw else orjson.dumps(body, default=structs.asdict),
+            content=body if body is None or raw else orjson.dumps(body, default=_given_fields),
             headers=None if body is None else {"content-type": ARCHIVE if raw else "application/json"},
             timeout=self._timeout if timeout is None else timeout,
         )
@@ -347,3 +347,8 @@ def _step(execution_id: int, step: str) -> str:
 def _speaks_for_itself(status: int) -> bool:
     """Returns whether a foreign answer comes from the program at the address itself, and not from a proxy in between."""
     return status < 400 or status in (404, 405)
+
+
+def _given_fields(struct: Any) -> dict[str, Any]:
+    """Returns the fields of a body that are given. An older server refuses those that it does not know."""
+    return {name: value for name, value in structs.asdict(struct).items() if value is not None}

@@ -77,6 +77,6 @@ def execution(steps, *, now, ended=None, status=None, workflow="nightly-sync"):
     return Execution(
         id=42, status=status or ("completed" if ended is not None else "running"), workflow=workflow, version=None,
         input={}, result=None, failure=None, key=None, retry_of=None, original_execution=None, retried_by=[], parent=None,
-        compensation=None, created_at=at(0.0), budgets=[], deadline_at=None, finished_at=at(ended), now=at(now),
+        compensation=None, created_at=at(0.0), starts_at=None, budgets=[], deadline_at=None, finished_at=at(ended), now=at(now),
         operator_actions=[], last_seq=1, steps=steps,
     )  # fmt: skip

@@ -80,14 +80,6 @@ class FilterWanted(PersonBody, frozen=True):
     filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
 
 
-class ScheduleWanted(PersonBody, frozen=True):
-    """Creates a schedule. `schedule` has the keys of `schedule` in a workflow file. Without `workflow`, it starts the stored
-    workflow of its own name."""
-
-    schedule: dict[str, Any]
-    workflow: Name | None = None
-
-
 class Retry(Operation, frozen=True):
     """Runs waiting retries and failed work again. With `new`, all of a finished execution runs again as a new one, and `input`
     has the inputs that change."""
@@ -191,7 +183,6 @@ RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 FILTER = Body(FilterWanted)
-SCHEDULE = Body(ScheduleWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """The body of a callback may be of any type. `tenax.model.attempt.callback` reads it."""

@@ -29,7 +29,8 @@ def tenax(request, command, database_url, tmp_path):
 
 def test_the_schedule_of_a_stored_file(tenax):
     assert tenax("schedules").out.startswith("no schedules\n  declare one in a workflow file")
-    assert tenax("store", "nightly.yaml").code == 0
+    stored = tenax("store", "nightly.yaml").out
+    assert "its schedule (cron 30 2 * * * in Europe/Zurich) starts it next at 20" in stored
     listed = tenax("schedules", "list")
     assert "cron 30 2 * * * in Europe/Zurich" in listed.out
     shown = tenax("schedules", "show", "nightly")
@@ -110,3 +111,39 @@ def test_a_submission_that_starts_later(tenax):
 def test_a_submitted_file_says_that_its_schedule_needs_to_be_stored(tenax):
     assert "its schedule applies only once the file is stored" in tenax("submit", "nightly.yaml").out
     assert tenax("schedules", "--json").json == []
+
+
+TASKS = """
+from tenax import task
+
+@task(schedule={"cron": "0 3 * * *", "timezone": "Europe/Zurich", "input": {"full": True}})
+def sync(full: bool) -> str:
+    return "done"
+
+@task(schedule={"cron": "*/5 * * * *"})
+def often() -> None: ...
+
+@task
+def other() -> None: ...
+"""
+
+
+def test_the_schedules_of_python_tasks_are_applied(tenax, tmp_path):
+    (tmp_path / "shop.py").write_text(TASKS)
+    applied = tenax("schedules", "apply", "shop")
+    assert (applied.code, applied.err) == (0, "")
+    assert "schedule shop.sync: cron 0 3 * * * in Europe/Zurich; its next tick is 20" in applied.out
+    assert "schedule shop.often: cron */5 * * * * in UTC" in applied.out
+    shown = tenax("schedules", "show", "shop.sync", "--json").json
+    assert (shown["declared"], shown["schedule"]["input"]) == (True, {"full": True})
+    number = tenax("schedules", "run-now", "shop.sync", "--json").json["execution_id"]
+    assert tenax("show", str(number), "--json").json["input"] == {"full": True}
+
+    (tmp_path / "shop.py").write_text(TASKS.replace('@task(schedule={"cron": "*/5 * * * *"})', "@task"))
+    assert "schedule shop.often is deleted" in tenax("schedules", "apply", "shop").out
+    assert [one["name"] for one in tenax("schedules", "--json").json] == ["shop.sync"]
+
+    (tmp_path / "shop.py").write_text(TASKS.replace("0 3 * * *", "0 33 * * *"))
+    wrong = tenax("schedules", "apply", "shop")
+    assert (wrong.code, "bad hour" in wrong.err, "shop.py:4" in wrong.err) == (2, True, True)
+    assert "there is no module" in tenax("schedules", "apply", "nowhere").err

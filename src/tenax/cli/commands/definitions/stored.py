@@ -32,16 +32,23 @@ def store(
     store the earlier file again. A file that is only run or submitted does not change what a name means.
     """
     definition = read_definition(file)
-    answer = run_async(_stored(where, definition))
+    answer, schedule = run_async(_stored(where, definition))
     if json:
         print_json(answer)
         return
     version = f", version {answer['version']}," if answer["version"] else ""
     stands = "is stored" if answer["created"] else "was stored before; its name means this definition again"
     say(f"workflow {answer['name']}{version} {stands}: content {answer['hash'][:12]}")
+    if schedule is not None:
+        from tenax.drawing.schedule_words import next_words
+
+        say(f"  {next_words(schedule)}")
 
 
-async def _stored(where: TargetFlags, definition: DefinitionFile) -> dict[str, Any]:
+async def _stored(
+    where: TargetFlags, definition: DefinitionFile
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Stores a definition. Returns the answer, and the schedule if the file declares one."""
     from tenax.cli.input.check_definition import check_whole
     from tenax.cli.input.policies import default_retry
     from tenax.sdk.bundle import bundle
@@ -50,7 +57,11 @@ async def _stored(where: TargetFlags, definition: DefinitionFile) -> dict[str, A
     if not settings.server:  # checks the file before a database is started for it
         check_whole(definition.text, definition.filename, files, default_retry(settings))
     async with open_backend(settings) as backend:
-        return await backend.store_workflow(definition.text, filename=definition.filename, files=files)
+        answer = await backend.store_workflow(definition.text, filename=definition.filename, files=files)
+        if "schedule" not in definition.text:
+            return answer, None
+        known = await backend.schedules()
+        return answer, next((one for one in known if one["declared"] and one["name"] == answer["name"]), None)
 
 
 workflows = App(name="workflows", help="List the stored workflows, pause or resume one.")

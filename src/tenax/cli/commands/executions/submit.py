@@ -116,7 +116,7 @@ async def _submitted(where: TargetFlags, settings: Settings, submission: Submiss
             execution = await backend.get(number)
             return submitted, key_conflict_text(submission, execution, then="nothing new was started")
         warning = await start_warning(backend, number, where)
-        starts_at = (await backend.get(number))["starts_at"] if _is_delayed(submission) else None
+        starts_at = (await backend.get(number)).get("starts_at") if _is_delayed(submission) else None
     follow = where.command("show", number, "--follow")
     starts = f" and starts at {to_the_second(starts_at)}" if starts_at else ""
     lines = [

@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from tenax.cli.backend.opening import open_backend
 from tenax.cli.backend.protocol import run_async
+from tenax.cli.commands.operate.apply_schedules import apply
 from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
@@ -17,8 +18,10 @@ from tenax.errors import UsageError
 from tenax.model.source.findings import shorten, suggest
 
 schedules = App(name="schedules", help="List schedules, or show, create, pause, resume, run or delete one.")
-_WORDS = ("list", "show", "create", "pause", "resume", "run-now", "next", "delete")
+_WORDS = ("list", "show", "create", "apply", "pause", "resume", "run-now", "next", "delete")
 _MOST_TICKS = 1000
+
+schedules.command(apply)
 
 ScheduleName = Annotated[str, Parameter(name="NAME", help="The name of a schedule.")]
 Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]

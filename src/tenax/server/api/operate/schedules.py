@@ -23,6 +23,7 @@ from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import ScheduleName, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
+from tenax.server.schema.schedule_requests import SCHEDULE
 from tenax.server.services import actor, engine
 
 router = APIRouter(
@@ -59,13 +60,13 @@ async def next_ticks(
     return answer_view(await engine(request).schedules.next(name, n))
 
 
-@router.put("/{name}", **described(ScheduleAnswer, body=bodies.SCHEDULE))
+@router.put("/{name}", **described(ScheduleAnswer, body=SCHEDULE))
 async def create_schedule(request: Request, name: ScheduleName) -> Response:
     """Creates a schedule of a stored workflow.
 
     An earlier schedule of this name is replaced, unless the file of a workflow declares it.
     """
-    body = await read_body(request, bodies.SCHEDULE)
+    body = await read_body(request, SCHEDULE)
     created = await engine(request).schedules.create(
         name, body.workflow or name, body.schedule, actor=actor(request)
     )
