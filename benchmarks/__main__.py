@@ -28,11 +28,13 @@ from benchmarks import (
     retries,
     rolling,
     scaling,
+    single_tasks,
     start,
     steps,
     submitting,
     throughput,
     waiting,
+    watched,
 )
 from benchmarks.arena import Arena, arena
 from benchmarks.children import ChildFailed
@@ -44,6 +46,7 @@ from tenax.errors import TenaxError
 MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     throughput.MEASURE: throughput.measure,
     submitting.MEASURE: submitting.measure,
+    single_tasks.MEASURE: single_tasks.measure,
     steps.MEASURE: steps.measure,
     latency.MEASURE: latency.measure,
     lateness.MEASURE: lateness.measure,
@@ -57,6 +60,7 @@ MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     waiting.MEASURE: waiting.measure,
     history.MEASURE: history.measure,
     pages.MEASURE: pages.measure,
+    watched.MEASURE: watched.measure,
     decision.MEASURE: decision.measure,
     idle.MEASURE: idle.measure,
     scaling.MEASURE: scaling.measure,

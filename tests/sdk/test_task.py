@@ -24,10 +24,11 @@ def test_a_task_stays_the_function_it_was():
     async def named() -> None: ...
 
     assert double(4) == 8
+    assert (double.__name__, double.name) == ("double", REGISTRY.of(double).name)
     assert REGISTRY.of(double).name == f"{__name__}:test_a_task_stays_the_function_it_was.<locals>.double"
     assert not REGISTRY.of(double).process
     other = REGISTRY.find("other-name")
-    assert (other.function, other.process, other.is_async) == (named, True, True)
+    assert (other, other.process, other.is_async) == (named, True, True)
 
 
 def test_two_functions_of_one_name_are_refused_but_a_reload_is_not():
@@ -99,3 +100,12 @@ def test_every_public_name_is_there_and_importing_tenax_imports_nothing_heavy():
         tenax.no_such_name  # noqa: B018 - the access is the test
     code = "import sys, tenax; print([m for m in ('httpx2', 'pydantic', 'asyncio', 'jinja2') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_module_of_tasks_may_import_the_application():
+    code = (
+        "import sys\nfrom tenax import Client, Handle, RetryPolicy, Tenax, task\n"
+        "print([m for m in ('pydantic', 'fastapi', 'asyncpg', 'yaml') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.stderr) == ("[]", "")

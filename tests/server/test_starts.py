@@ -26,6 +26,8 @@ from tenax.store.transaction import transaction
 SEEDS = 24 if is_full() else 8
 EVERY = 1 if is_full() else 4
 """The moments of a start that are tried: each, or each fourth."""
+AT_ONCE = 4
+"""Servers that start at the same time, each over a link of its own. A start mostly waits."""
 STARTS = 60.0  # seconds that a start may take at most, over the worst link
 
 
@@ -61,17 +63,23 @@ async def test_an_outage_at_any_moment_of_the_start_is_waited_for(quick, databas
     async with LossyProxy(database_url).running() as proxy:
         await started(proxy.url)
         all_messages = proxy.messages
-        for moment in range(1, all_messages + 1, EVERY):
-            begun = proxy.messages
-
-            async def cut(number: int, at: int = begun + moment) -> None:
-                if number == at:
-                    proxy.refuses = 2
-                    proxy.break_all()
-
-            proxy.on_message = cut
-            await started(proxy.url)
     assert all_messages > 10
+    moments = iter(range(1, all_messages + 1, EVERY))
+
+    async def try_moments() -> None:
+        async with LossyProxy(database_url).running() as proxy:
+            for moment in moments:
+                begun = proxy.messages
+
+                async def cut(number: int, at: int = begun + moment) -> None:
+                    if number == at:
+                        proxy.refuses = 2
+                        proxy.break_all()
+
+                proxy.on_message = cut
+                await started(proxy.url)
+
+    await asyncio.gather(*(try_moments() for _ in range(AT_ONCE)))
 
 
 async def test_postgresql_is_restarted_while_a_server_starts(open_folder: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 FAST, FULL = "fast", "full"
-MORE = 5
+MORE = 3
 """The factor by which `full` tries more examples."""
 _USUAL = 50
 

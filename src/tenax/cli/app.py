@@ -92,6 +92,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
     (
+        "lint",
+        "definitions.lint:lint",
+        _DEFINITIONS,
+        "Warn of what workflow files will do and their authors hardly want.",
+    ),
+    (
         "import",
         "definitions.import_files:import_files",
         _DEFINITIONS,
@@ -173,6 +179,12 @@ app.command(
     help="List the saved filters, or save or remove one.",
 )
 app.command(
+    "tenax.cli.commands.operate.schedules:schedules",
+    name="schedules",
+    group=_EXECUTIONS,
+    help="List schedules, or show, create, pause, resume, run or delete one.",
+)
+app.command(
     "tenax.cli.commands.operate.bulk:bulk",
     name="bulk",
     group=_EXECUTIONS,
@@ -226,6 +238,7 @@ COMMAND_NAMES = (
     "dead-letters",
     "agent",
     "filters",
+    "schedules",
     "bulk",
     "pack",
     "action",

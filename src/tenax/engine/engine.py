@@ -34,6 +34,7 @@ from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
     ImportedFile,
+    LintReport,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -58,6 +59,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings
 from tenax.store import service
+from tenax.store.applications.requested_submissions import limit_submissions
 from tenax.store.connect import Database
 
 
@@ -75,6 +77,8 @@ class Engine(EngineReads):
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
         self.budget_keeper = parts.budget_keeper
+        self.schedules = parts.schedules
+        self.schedule_runner = parts.schedule_runner
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -83,6 +87,7 @@ class Engine(EngineReads):
         self.bulk = parts.bulk
         self.bulk_runner = parts.bulk_runner
         self.workflow_pauses = parts.workflow_pauses
+        self.requested_submissions = parts.requested
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -103,6 +108,7 @@ class Engine(EngineReads):
             self.timers.run,
             self.bulk_runner.run,
             self.workflow_pauses.run,
+            self.requested_submissions.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
@@ -126,6 +132,7 @@ class Engine(EngineReads):
         """Loads and repairs what the first operation needs."""
         async with self.context.transaction() as tx:
             self.context.secret = await service.secret(tx)
+            await limit_submissions(tx, self.context.settings.max_body)
         await self.maintenance.make_log_partitions()
         await self.beat()
         await self.recover()
@@ -135,7 +142,7 @@ class Engine(EngineReads):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            definitions.check_key(submission)
+            definitions.check_submission(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -143,7 +150,17 @@ class Engine(EngineReads):
             if time_slice.is_over:
                 await time_slice.give_way()
             checked = await self.context.reading.check(plan.workflow, one.input)
-            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
+            starts.append(
+                Start(
+                    plan,
+                    plan_id,
+                    checked,
+                    one.key,
+                    one.base_dir,
+                    start_at=one.start_at,
+                    start_in=one.start_in,
+                )
+            )
         return await self._submit(starts)
 
     async def execute(self, wanted: WantedExecution) -> LinkedExecution:
@@ -180,6 +197,10 @@ class Engine(EngineReads):
         """Translates a file of another system into workflow files, and stores nothing."""
         return await self.context.reading.translate(source, filename, system)
 
+    async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
+        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
+        return await self.context.reading.lint(source, filename)
+
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""
         return await definitions.is_called_back(self.context, await views.plan_id(self.context, execution_id))
@@ -198,10 +219,19 @@ class Engine(EngineReads):
         return await act(self.context, execution_id, asked, actor=actor)
 
     async def signal(
-        self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        actor: str,
+        reason: str | None = None,
     ) -> SignalAnswer:
         """Gives a signal to the step that waits for it, or keeps it until a step does."""
-        return await signals.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
+        return await signals.signal(
+            self.context, execution_id, name, data=data, key=key, actor=actor, reason=reason
+        )
 
     async def decide_approval(
         self,

@@ -146,7 +146,9 @@ def _outcomes(group: Reports) -> Iterable[Outcome]:
     if group.result is None:
         return outcomes
     pairs = zip(outcomes, group.result, strict=False)
-    return [Outcome(one.status, result, one.facts, one.after, one.usage) for one, result in pairs]
+    return [
+        Outcome(one.status, result, one.facts, one.after, one.usage, one.recorded) for one, result in pairs
+    ]
 
 
 def gather_answers(answers: Iterable[ReportAnswer]) -> list[ReportAnswers]:

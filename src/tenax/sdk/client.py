@@ -11,19 +11,18 @@ from urllib.parse import quote
 import orjson
 from msgspec import structs
 
+from tenax.credentials.private_variables import own_variables
 from tenax.credentials.token_file import own_token
-from tenax.errors import TenaxError
+from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
-from tenax.sdk.held import warn_of_held
 from tenax.sdk.pack_client import PackClient
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
+from tenax.sdk.tasks.failures import result_of
+from tenax.sdk.tasks.waiting import wait_for_end
 from tenax.settings.home import find_home
 
-FINISHED = frozenset({"completed", "failed", "cancelled"})
-PARK_SECONDS = 20.0
-"""Seconds for which one request for events waits in the server for the next event."""
 VERIFY_SECONDS = 600.0
 """Seconds that one request to check executions may take. A page ends after a few seconds, but one execution may be huge."""
 ARCHIVE = "application/x-tar"  # the media type of a pack, the only body that is no JSON
@@ -33,12 +32,15 @@ VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 class Client(PackClient):
     """Calls the HTTP API of a server. Use it as `async with Client(url, token) as client:`, or call `await client.close()`.
 
-    Given several URLs with commas between them, it speaks to one that answers. Without a token, it reads the one in `$TENAX_HOME`
-    for a server on loopback.
+    Without a URL it reads `TENAX_SERVER`, and without a token `TENAX_TOKEN`, or the token in `$TENAX_HOME` for a server on loopback.
+    Given several URLs with commas between them, it speaks to one that answers.
     """
 
-    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
-        token = own_token(server_url, token, find_home)
+    def __init__(
+        self, server_url: str | None = None, token: str | None = None, *, timeout: float = 30.0
+    ) -> None:
+        server_url = server_url or _named_server()
+        token = own_token(server_url, token or own_variables().get("TENAX_TOKEN") or None, find_home)
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self._servers = Servers(server_url, headers=headers, timeout=timeout)
         self._timeout = timeout
@@ -215,9 +217,17 @@ class Client(PackClient):
     async def resume(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/resume", body={"reason": reason})
 
-    async def signal(self, execution_id: int, name: str, *, data: Any = None, key: str | None = None) -> Any:
+    async def signal(
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        reason: str | None = None,
+    ) -> Any:
         """Sends a signal to the step that waits for it, now or later. A repeated `key` sends the signal only once."""
-        body = {"name": name, "data": data, "key": key}
+        body = {"name": name, "data": data, "key": key} | ({} if reason is None else {"reason": reason})
         return await self._call("POST", f"/v1/executions/{execution_id}/signals", body=body)
 
     async def approve(
@@ -244,19 +254,29 @@ class Client(PackClient):
         """Lists the stored definitions, or all versions of the definition with this name."""
         return await self._call("GET", "/v1/workflows", query={"name": name})
 
-    async def wait(self, execution_id: int) -> dict[str, Any]:
-        """Waits until the execution is finished and returns it. Logs a warning if work is held.
+    async def wait(
+        self,
+        execution_id: int,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- a limit of the wait, and not of the execution
+    ) -> dict[str, Any]:
+        """Waits until the execution is finished and returns it, whether it completed or not. Logs a warning if work is held.
 
-        Use `asyncio.timeout` to limit the wait.
+        Raises `TimeoutError` if it is not finished after `timeout` seconds. The execution goes on.
         """
-        cursor: str | None = None
-        told: set[str] = set()
-        while True:
-            execution = await self.get(execution_id)
-            if execution["status"] in FINISHED:
-                return execution
-            warn_of_held(execution, told)
-            cursor = (await self.news(execution_id, cursor=cursor, wait=PARK_SECONDS))["cursor"]
+        return await wait_for_end(self, execution_id, timeout)
+
+    async def result(
+        self,
+        execution_id: int,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- a limit of the wait, and not of the execution
+    ) -> Any:
+        """Waits until the execution is finished and returns its result.
+
+        Raises `TaskFailed` if it failed or was cancelled, and `TimeoutError` if it is not finished after `timeout` seconds.
+        """
+        return await result_of(self, await self.wait(execution_id, timeout=timeout))
 
     async def healthy(self) -> bool:
         return await self._answers("/healthz")
@@ -311,6 +331,13 @@ class Client(PackClient):
     async def _answers(self, path: str) -> bool:
         response = await self._servers.request("GET", path, repeatable=True)
         return response.is_success and VERSION_HEADER in response.headers
+
+
+def _named_server() -> str:
+    named = own_variables().get("TENAX_SERVER")
+    if not named:
+        raise UsageError("no server is named", remedy="Client(URL), or set TENAX_SERVER")
+    return named
 
 
 def _step(execution_id: int, step: str) -> str:

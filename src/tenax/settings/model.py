@@ -72,6 +72,13 @@ class Settings(BaseModel):
         flag="--database",
         secret=True,
     )
+    worker_database: DatabaseAddress | None = setting(
+        None,
+        "the database of Tenax for the [transactions](transactions.md) of tasks: `ctx.transaction()`",
+        shown="none; `tenax run` uses its own",
+        flag="--database",
+        secret=True,
+    )
     database_wait: Duration | None = setting(
         None,
         "how long a start waits for PostgreSQL while it cannot be reached",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -38,7 +38,8 @@ from tenax.worker.attempt import (
     usage_to_tell,
     with_request,
 )
-from tenax.worker.executors import RESULT_LIMIT
+from tenax.worker.attempt_services import Transactions, WorkerServices
+from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.executors.runtimes import Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import NoHandler
@@ -92,11 +93,14 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
         agents: AgentDefaults = NO_AGENT_DEFAULTS,
+        database: Transactions | None = None,
+        wrap_executor: Callable[[Executor], Executor] | None = None,
     ) -> None:
-        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None.
+        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None. Its tasks complete in
+        transactions of `database` (`ctx.transaction()`).
 
         `life` is a UUID that names this run of the process, if a supervisor chose one. `environment` defaults to that of this
-        process.
+        process. `wrap_executor` is applied to each executor: tests inject failures with it.
         """
         self._transport = transport
         offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
@@ -105,18 +109,22 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
+        self._services = WorkerServices(self._secrets, database)
         self._link = Link()
         kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
         self._executors = Executors(
-            self._count_overdue, kept, http_addresses=http_addresses, max_result=max_result, agents=agents
+            self._count_overdue,
+            kept,
+            http_addresses=http_addresses,
+            max_result=max_result,
+            agents=agents,
+            wrap=wrap_executor,
         )
         self._notes = NoteSender(name, transport, self._link, self._secrets)
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
         self._pool = TaskPool(self._run)
-        self._slot_free = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._known = asyncio.Event()
+        self._slot_free, self._idle, self._known = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._refusing = False
         self._asking: asyncio.Timeout | None = None
         """The timeout of the lease request that is under way. Only `_review_demand` lets it expire."""
@@ -162,6 +170,7 @@ class Worker:
             await self._attempts_ended()
             await cancel_and_wait(*activities)
             await self._executors.close()
+            await self._services.close()
 
     # Leasing
 
@@ -210,7 +219,10 @@ class Worker:
         finally:
             self._asking = None
         self._lost_grants.difference_update(lost)
-        attempts = {(each.item_id, each.token): RunningAttempt(each, self._notes) for each in assignments}
+        attempts = {
+            (each.item_id, each.token): RunningAttempt(each, self._notes, self._services)
+            for each in assignments
+        }
         self._running |= attempts
         self._pool.add(attempts.values())
         if is_being_cancelled():  # the answer arrived all the same
@@ -297,6 +309,7 @@ class Worker:
 
     def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
+        told = attempt.close(told)
         self._notes.end(attempt.context)
         if isinstance(told, Outcome) and told is not attempt.override:
             self._check.count(told, assignment, time.monotonic() - attempt.began)

@@ -255,7 +255,7 @@ async def test_a_part_reads_few_pages_of_a_long_log(hand):
     async with transaction(hand.engine.context.database) as tx:
         cursor = await log_cursor.lock_cursor(tx)
         statement = "explain (analyze, buffers, format json) " + sql("read_log_rows")
-        [[plan]] = await tx.fetch(statement, cursor.counted, 64, [cursor.counted - 3], cursor.floor)
+        [[plan]] = await tx.fetch(statement, cursor.counted, 64, [cursor.counted - 3], cursor.floor, 2000)
     [top] = json.loads(plan)
     pages = top["Plan"]["Shared Hit Blocks"] + top["Plan"]["Shared Read Blocks"]
     assert pages < 1000, pages  # of some 3,000
@@ -329,6 +329,23 @@ async def test_a_large_log_is_read_in_parts_and_full_ranges_are_summarized(hand)
             ranges,
         )
         assert again == 0
+
+
+async def test_a_part_ends_with_the_transaction_that_has_enough_rows(hand):
+    leader = RollUp(hand.engine.context)
+    await leader.catch_up()
+    for _ in range(4):
+        await hand.sql(
+            """insert into tenax.log (execution_id, at, events)
+                          select n, tenax.now(), '[{"type":"execution_completed","data":{"result":1}}]' from generate_series(1, $1::integer) as n""",
+            rolling.WANTED_ROWS - 1,
+        )
+    leader._step = rolling.LARGEST_STEP
+    parts = [await leader._count_part() for _ in range(2)]
+    assert [part.rows for part in parts] == [2 * rolling.WANTED_ROWS - 2] * 2
+    assert parts[1].done or (await leader._count_part()).rows == 0
+    [[n]] = await hand.sql("select n from tenax.metric_total where metric = 'events'")
+    assert n == 4 * (rolling.WANTED_ROWS - 1)
 
 
 async def test_a_slow_server_gets_past_the_transactions_of_other_databases(hand):

@@ -15,7 +15,7 @@ from support.profiles import is_full
 
 from tenax.server.app import GC_THRESHOLD
 
-STEPS = 16_000 if is_full() else 5_000
+STEPS = 10_000 if is_full() else 5_000
 
 
 def definition(n: int, steps: int) -> str:

@@ -19,6 +19,8 @@ from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, render_results
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
+from tenax.engine.graph.recorded_results import ResultsRecorded, refuse_recorded
+from tenax.engine.graph.settle import settle_recorded
 from tenax.engine.operate import family
 from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.operate.operator_action import ActionRequest, check_action, check_written
@@ -84,6 +86,9 @@ async def act(
                 answer = await _ItemActions(tx, context, execution_id, asked, actor, mark).run()
                 if mark is not None:
                     await mark.set(tx)
+        except ResultsRecorded as recorded:
+            await settle_recorded(context, recorded.found)
+            continue
         except Busy:
             if not left:
                 raise
@@ -93,7 +98,7 @@ async def act(
             executions=[execution_id, *answer.reopened],
         )  # fmt: skip
         return answer
-    raise AssertionError("unreachable")
+    raise Busy(f"execution {execution_id} is changing all the time", remedy="try it again")
 
 
 async def _act_on_execution(
@@ -177,6 +182,7 @@ class _ItemActions:
 
     async def _open_items(self) -> list[OperatedItem]:
         items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.numbers)
+        await refuse_recorded(self.tx, [self.execution_id])
         return find_open_targets(self.row, self.plan, self.asked, items)
 
     async def _inserted_items(self, requests: Sequence[ReopenRequest]) -> list[OperatedItem]:

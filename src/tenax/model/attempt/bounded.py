@@ -42,7 +42,7 @@ def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
     if outcome.result is not None and (fault := json_fault(outcome.result)) is not None:
         message = f"the result cannot be stored: {fault}"
         facts = Facts(failure_class="invalid", reason="invalid_result", message=message)
-        return Outcome("failed", facts=facts, usage=outcome.usage)
+        return Outcome("failed", facts=facts, usage=outcome.usage, recorded=outcome.recorded)
     if outcome.facts is None or (facts := bounded_facts(outcome.facts, limits)) is outcome.facts:
         return outcome
     return replace(outcome, facts=facts)

@@ -111,3 +111,5 @@ class Outcome(Struct, frozen=True, omit_defaults=True, gc=False):
     after: Seconds | None = None
     """Seconds until the next run: of `Retry(after=...)`, which replaces the policy's delay, or of a snooze."""
     usage: Usage | None = None
+    recorded: bool = False
+    """True if a transaction of the attempt itself has recorded its result, or may have. The recorded result then wins."""

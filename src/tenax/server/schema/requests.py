@@ -85,6 +85,7 @@ class Signal(PersonBody, frozen=True):
     name: Name
     data: Any = None
     key: Name | None = None
+    reason: Text | None = None
 
 
 class Workflow(PersonBody, frozen=True):
@@ -107,6 +108,14 @@ class FilterWanted(PersonBody, frozen=True):
     """Saves a filter."""
 
     filter: Annotated[str, Meta(max_length=MAX_LENGTH)]
+
+
+class ScheduleWanted(PersonBody, frozen=True):
+    """Creates a schedule. `schedule` has the keys of `schedule` in a workflow file. Without `workflow`, it starts the stored
+    workflow of its own name."""
+
+    schedule: dict[str, Any]
+    workflow: Name | None = None
 
 
 class Retry(Operation, frozen=True):
@@ -212,6 +221,7 @@ RESCHEDULING = Body(Rescheduling)
 TOKEN = Body(TokenWanted)
 LIMITS = Body(Limits)
 FILTER = Body(FilterWanted)
+SCHEDULE = Body(ScheduleWanted)
 _ANYTHING: Any = Any
 CALLBACK: Body[Any] = Body(_ANYTHING)
 """The body of a callback may be of any type. `tenax.model.attempt.callback` reads it."""

@@ -41,10 +41,11 @@ async def lock_cursor(tx: Connection) -> Cursor:
     return Cursor(row["counted"], row["open"], row["floor"], at.timestamp() if at is not None else None)
 
 
-async def read_log_rows(tx: Connection, cursor: Cursor, transactions: int) -> LogPart:
-    """Reads the rows of the next transactions, and of open ones that have committed since."""
+async def read_log_rows(tx: Connection, cursor: Cursor, transactions: int, rows: int) -> LogPart:
+    """Reads the rows of the next transactions, and of open ones that have committed since. Ends with the transaction in
+    which it has found so many rows."""
     row = await tx.fetchrow(
-        sql("read_log_rows"), cursor.counted, transactions, list(cursor.open), cursor.floor
+        sql("read_log_rows"), cursor.counted, transactions, list(cursor.open), cursor.floor, rows
     )
     return LogPart(row["chunks"], row["counted"], row["open"], row["newest"], row["now"])
 

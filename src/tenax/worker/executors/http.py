@@ -16,6 +16,7 @@ import httpcore2
 import httpx2
 import orjson
 
+from tenax.codec.encode import without_nul
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.causes import connection_words
@@ -30,7 +31,7 @@ from tenax.worker.handlers.error_outcomes import (
     retry_after_of,
     timeout_failure,
 )
-from tenax.worker.handlers.json_values import Unstorable, parse_json, storable_text, without_nul
+from tenax.worker.handlers.json_values import Unstorable, parse_json, storable_text
 
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from tenax.errors import InvalidValue
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
@@ -44,15 +45,16 @@ class PythonExecutor:
             if isinstance(found, Outcome):
                 return found
             handler = self._handlers[key] = found
+        handler = handler.renewed()
         if not CAPTURE.is_in_place:
             CAPTURE.renew()
         CURRENT.set(context)  # every attempt runs in a contextvars context of its own
         try:
             args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
-        except TypeError as error:
+        except (TypeError, InvalidValue) as error:
             return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
-            return await call_in_process(self._guardian, assignment, handler.function.__module__, context)
+            return await call_in_process(self._guardian, assignment, handler.task.module, context)
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
         return await self._in_thread(handler, args, kwargs, assignment.timeout)
@@ -121,5 +123,7 @@ def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:
         return find_handler(*key)
     except NoHandler as none:
         return none
+    except InvalidValue as error:
+        return classified_failure("invalid", "invalid_parameters", str(error))
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)

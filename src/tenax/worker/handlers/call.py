@@ -8,10 +8,11 @@ from __future__ import annotations
 from inspect import Signature
 from typing import Any
 
+from tenax.codec import encode
+from tenax.errors import InvalidValue
 from tenax.model.attempt.outcome import Outcome
 from tenax.sdk.context import TaskContext
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
-from tenax.worker.handlers.json_values import Unserialisable, to_json_value
 from tenax.worker.handlers.registry import Handler
 
 MAX_KNOWN_SHAPES = 100
@@ -21,7 +22,8 @@ MAX_KNOWN_SHAPES = 100
 def bind_arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
     """Returns the positional and keyword arguments of a call. A list gives the former, and a mapping the latter.
 
-    Raises TypeError for any other value, and for arguments that do not fit the function.
+    Raises TypeError for any other value, and for arguments that do not fit the function. The arguments of a task are rebuilt
+    by its annotations: one that does not fit raises `InvalidValue`.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -31,6 +33,8 @@ def bind_arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[l
         positional = args
     elif args is not None:
         raise TypeError(f"args must be a mapping or a list, not {type(args).__name__}")
+    if handler.declared is not None and handler.declared.annotations:
+        positional, keywords = handler.declared.decode(positional, keywords)
     if handler.context_parameter is not None:
         keywords.setdefault(handler.context_parameter, context)
     shape = (len(positional), frozenset(keywords))
@@ -63,8 +67,8 @@ def success_of(result: Any) -> Outcome:
     if result is None:
         return _EMPTY_SUCCESS
     try:
-        return Outcome("succeeded", result=to_json_value(result))
-    except Unserialisable as error:
+        return Outcome("succeeded", result=encode(result, what="the result"))
+    except InvalidValue as error:
         return classified_failure("invalid", "invalid_result", str(error))
 
 

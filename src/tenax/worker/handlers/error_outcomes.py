@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 import orjson
 from msgspec.structs import replace
 
+from tenax.codec.encode import encode
+from tenax.errors import InvalidValue
 from tenax.model.attempt.exceptions import PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
 from tenax.model.attempt.outcome import Connection, Facts, FailureClass, Outcome
 from tenax.model.durations import parse_retry_after
 from tenax.sdk.causes import chain, kind_of_causes
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
-from tenax.worker.handlers.json_values import Unserialisable, storable_text, to_json_value
+from tenax.worker.handlers.json_values import storable_text
 from tenax.worker.handlers.tracebacks import format_error
 
 MESSAGE_LIMIT = 4_000  # characters of a failure's message that are reported
@@ -298,8 +300,8 @@ def _text(error: BaseException) -> str:
 
 def _data(data: Any) -> Any:
     try:
-        return to_json_value(data, lenient=True)
-    except Unserialisable:
+        return encode(data, lenient=True)
+    except InvalidValue:
         return repr(data)
 
 

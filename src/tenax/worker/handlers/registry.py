@@ -9,14 +9,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tenax.sdk.context import TaskContext
+from tenax.codec import CallSignature
+from tenax.codec.calls import context_parameter
 from tenax.sdk.task import REGISTRY, Task
+from tenax.sdk.tasks.options import checks_deferred
 
 _MAX_FOLDERS = 3
 """Folders that a message names."""
@@ -32,42 +34,69 @@ class NoHandler(Exception):
 class Handler:
     """Holds a function that is ready to be called."""
 
-    name: str
+    task: Task[..., Any]
     function: Callable[..., Any]
+    """The function that the task had when the handler was made."""
     is_async: bool
-    process: bool
     context_parameter: str | None
     """The name of the parameter that takes the context, or None."""
     signature: inspect.Signature | None
     """The signature of the function. None for built-in functions without one."""
+    declared: CallSignature | None
+    """The signature by which arguments are rebuilt. None for a function without `@task`, which gets plain JSON."""
     known_shapes: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False)
     """Shapes of calls that fit the signature: the number of positional arguments, and the names of the others. Binding the arguments
     at every call would cost more than the rest of a short call."""
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+    @property
+    def process(self) -> bool:
+        return self.task.process
+
+    def renewed(self) -> Handler:
+        """Returns the handler of the function that the task has now: this one, unless a test has replaced the function."""
+        if self.task.function is self.function:
+            return self
+        return replace(handler_of(self.task), declared=self.declared)
 
 
 def find_handler(name: str, base_dir: str | None) -> Handler:
     """Finds a handler. Raises `NoHandler` if there is none. Errors raised by a module during its import pass through unchanged."""
     if (task := REGISTRY.find(name)) is not None:
-        return handler_of(task)
+        return task_handler(task)
     module_name, colon, path = name.partition(":")
     if not colon:
         raise NoHandler(f"no task is registered as {name!r}; known here: {_known_tasks()}{_suggestion(name)}")
-    target: Any = import_beside(module_name, base_dir)
+    module = import_beside(module_name, base_dir)
+    target: Any = module
     for part in path.split("."):
         target = getattr(target, part, None)
     if not callable(target):
         # The import of the module may have registered this name.
         if (task := REGISTRY.find(name)) is not None:
-            return handler_of(task)
-        raise NoHandler(f"the module {module_name!r} has no function {path!r}")
-    return handler_of(REGISTRY.of(target) or Task(name, target))
+            return task_handler(task)
+        raise NoHandler(_missing(module_name, path))
+    if isinstance(target, Task):
+        return task_handler(target)
+    if (task := REGISTRY.of(target)) is not None:
+        return task_handler(task)
+    return handler_of(Task(name, target, found_at=(module.__name__, tuple(path.split(".")))))
 
 
-def handler_of(task: Task) -> Handler:
+def task_handler(task: Task[..., Any]) -> Handler:
+    """Returns the handler of a registered task. Raises `InvalidValue` if its annotations cannot be read."""
+    return replace(handler_of(task), declared=task.signature)
+
+
+def handler_of(task: Task[..., Any]) -> Handler:
+    """Returns the handler of a function that gets plain JSON."""
     function = task.function
-    return Handler(
-        task.name, function, task.is_async, task.process, _context_parameter(function), _signature(function)
-    )
+    signature = _signature(function)
+    context = context_parameter(signature) if signature is not None else None
+    return Handler(task, function, inspect.iscoroutinefunction(function), context, signature, None)
 
 
 def load_modules(names: tuple[str, ...]) -> None:
@@ -84,7 +113,7 @@ def import_beside(name: str, base_dir: str | None) -> ModuleType:
         if beside is not None and loaded is not None and _origin(loaded) != beside.origin:
             return _import_alias(name, beside, base_dir)
         try:
-            with _first_on_path(base_dir if beside is not None else None):
+            with _first_on_path(base_dir if beside is not None else None), checks_deferred():
                 return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
@@ -134,7 +163,7 @@ def _import_alias(name: str, spec: ModuleSpec, base_dir: str | None) -> ModuleTy
     module = importlib.util.module_from_spec(own)
     sys.modules[alias] = module
     try:
-        with _first_on_path(base_dir):
+        with _first_on_path(base_dir), checks_deferred():
             own.loader.exec_module(module)
     except BaseException:
         del sys.modules[alias]
@@ -166,22 +195,13 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def _context_parameter(function: Callable[..., Any]) -> str | None:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some builtins have none
-        return None
-    for parameter in parameters:
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        annotation = parameter.annotation
-        if annotation is TaskContext or (
-            isinstance(annotation, str) and annotation.split(".")[-1] == "TaskContext"
-        ):
-            return parameter.name
-        if parameter.name == "ctx":
-            return parameter.name
-    return None
+def _missing(module: str, path: str) -> str:
+    if module == "__main__":
+        return (
+            f"the task '__main__:{path}' belongs to a script, and runs only in the process of that script; move it into a module "
+            "that workers can import"
+        )
+    return f"the module {module!r} has no function {path!r}"
 
 
 def _known_tasks() -> str:

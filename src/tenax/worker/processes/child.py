@@ -15,9 +15,11 @@ from typing import Any
 import msgspec
 import orjson
 
+from tenax.errors import InvalidValue
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
+from tenax.sdk.tasks.options import checks_deferred
 from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler, import_beside
@@ -42,13 +44,15 @@ def _run(job: dict[str, Any]) -> Outcome:
         handler = _find(job, assignment)
     except NoHandler as error:
         return classified_failure("not_found", "unknown_handler", str(error))
+    except InvalidValue as error:
+        return classified_failure("invalid", "invalid_parameters", str(error))
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)
     context = TaskContext(assignment, started=time.time(), channel=ChildChannel(job["max_checkpoint"]))
     CURRENT.set(context)
     try:
         args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
-    except TypeError as error:
+    except (TypeError, InvalidValue) as error:
         return classified_failure("invalid", "invalid_parameters", str(error))
     return _run_async(handler, args, kwargs) if handler.is_async else call_sync(handler, args, kwargs)
 
@@ -59,7 +63,8 @@ def _find(job: dict[str, Any], assignment: Assignment) -> Handler:
     module: str = job["module"]
     if module == "__main__" and job["main"]:
         # The script does not run as __main__, so that the code that it guards by this name does not run again.
-        runpy.run_path(job["main"], run_name=_MAIN)
+        with checks_deferred():
+            runpy.run_path(job["main"], run_name=_MAIN)
         return find_handler(name.replace("__main__:", f"{_MAIN}:"), assignment.base_dir)
     import_beside(module.partition("@")[0], assignment.base_dir)  # the part after @ is the worker's own alias
     return find_handler(name, assignment.base_dir)

@@ -49,7 +49,8 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _METHOD = f"^({'|'.join(''.join(f'[{c}{c.lower()}]' for c in name) for name in _METHODS)})$"
 _HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
-_TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*|[\w.-]+")
+_TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.(<locals>\.)?[^\W\d]\w*)*|[\w.-]+")
+"""`<locals>` stands in the name of a task that was made in a function."""
 _CHILD = rf"{WORKFLOW_NAME}(@\S{{1,200}})?"
 _FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]*://|[/~])[^\\]*[^\\/]")
 
