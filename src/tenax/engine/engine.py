@@ -33,8 +33,6 @@ from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
-    ImportedFile,
-    LintReport,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -190,16 +188,6 @@ class Engine(EngineReads):
     ) -> StoredWorkflow:
         """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
         return await definitions.store_workflow(self.context, source, filename, files, actor)
-
-    async def translate_file(
-        self, source: str, *, filename: str | None = None, system: str | None = None
-    ) -> ImportedFile:
-        """Translates a file of another system into workflow files, and stores nothing."""
-        return await self.context.reading.translate(source, filename, system)
-
-    async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
-        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
-        return await self.context.reading.lint(source, filename)
 
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""

@@ -100,7 +100,7 @@ async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Star
     return written.answers
 
 
-class Written(NamedTuple):
+class WrittenExecutions(NamedTuple):
     """Describes executions that were written."""
 
     answers: list[Submitted]
@@ -112,7 +112,7 @@ class Written(NamedTuple):
 
 async def write_executions(
     tx: Connection, context: EngineContext, starts: Sequence[Start], request: LeaseRequest | None = None
-) -> Written:
+) -> WrittenExecutions:
     """Writes new executions in this transaction."""
     numbers, now = await _numbers(tx, starts)
     inserted = await insert(tx, context, now, list(zip(numbers, starts, strict=True)), request)
@@ -124,7 +124,7 @@ async def write_executions(
         for number, start in zip(numbers, starts, strict=True)
     ]
     leased = [new.leased for new in inserted.values() if new.leased is not None]
-    return Written(answers, leased, now)
+    return WrittenExecutions(answers, leased, now)
 
 
 def announce_starts(context: EngineContext, starts: Sequence[Start], now: datetime, *, ready: bool) -> None:
