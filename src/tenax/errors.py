@@ -144,6 +144,12 @@ class NotFound(TenaxError):
     exit_code = 2
 
 
+class NotStartedYet(NotFound):
+    """The execution is submitted in an application's transaction, and no server has started it yet."""
+
+    code = "not_started_yet"
+
+
 class Conflict(TenaxError):
     """The state of the object does not allow the request."""
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.serve.served import start_server
+from support.serve.served import Served, start_server
 
 from tenax import Tenax
 from tenax.settings import Settings
@@ -19,10 +19,20 @@ def on_database(database_url: str, tmp_path: Path) -> Callable[[], Tenax]:
 
 
 @pytest.fixture
-def on_server(database_url: str, tmp_path: Path) -> Iterator[Callable[[], Tenax]]:
-    served = start_server(Settings(home=tmp_path, database_url=database_url, port=0))
-    yield partial(Tenax, served.url, token=served.token("admin"), home=tmp_path)
-    served.stop()
+def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    server = start_server(Settings(home=tmp_path, database_url=database_url, port=0))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def on_server(served: Served, tmp_path: Path) -> Callable[[], Tenax]:
+    return partial(Tenax, served.url, token=served.token("admin"), home=tmp_path)
+
+
+@pytest.fixture
+def operator_token(served: Served) -> str:
+    return served.token("operator", "an-operator")
 
 
 @pytest.fixture(params=["on_database", "on_server"])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 from support.tasks import shop
 
-from tenax import SyncTenax, TaskFailed, Tenax
-from tenax.errors import InvalidValue, NotFound, UsageError
+from tenax import Submission, SyncTenax, TaskFailed, Tenax, Workflow
+from tenax.errors import Forbidden, InvalidValue, NotFound, UsageError
 from tenax.sdk.task import Task
+from tenax.store.connect import connect
 
 ORDER = shop.Order(7, Decimal("12.50"), date(2030, 1, 2))
 
@@ -71,6 +73,115 @@ async def test_options_of_a_call_replace_those_of_the_task(make_app):
         handle = await shop.double.options(queue="fast", priority=9).submit(2)
         assert await handle == 4
         assert await (await shop.stubborn.options(queue="fast").submit(2)) == 2
+
+
+async def test_a_call_may_start_later(make_app):
+    async with make_app() as app, app.worker():
+        now = datetime.now(UTC)
+        soon = await shop.double.options(delay="300ms").submit(4)
+        later = await shop.double.options(at=now + timedelta(hours=1)).submit(4)
+        many = await shop.double.options(delay=timedelta(hours=1)).submit_many([1, 2])
+        assert await soon.result(timeout=60) == 8
+        shown = await app.client.get(soon.id)
+        started = datetime.fromisoformat(shown["steps"]["run"]["attempts"][0]["started_at"])
+        assert started - datetime.fromisoformat(shown["created_at"]) >= timedelta(milliseconds=300)
+        assert [await one.status() for one in (later, *many)] == ["paused"] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"delay": 1, "at": datetime.now(UTC)}, "exclude each other"),
+        ({"at": datetime(2030, 1, 1)}, "`at` has no zone"),  # noqa: DTZ001 -- the mistake
+        ({"delay": "soon"}, "delay: 'soon' is not a duration"),
+        ({"delay": 1, "connection": object()}, "starts when it commits, not later"),
+    ],
+)
+def test_wrong_starts_are_refused(options, says):
+    with pytest.raises(UsageError, match=says):
+        shop.double.options(**options)
+
+
+async def test_a_call_in_a_transaction_exists_if_it_commits(make_app, database_url):
+    connection = await connect(database_url)
+    try:
+        async with make_app() as app, app.worker():
+            within = shop.double.options(connection=connection)
+            transaction = connection.transaction()
+            await transaction.start()
+            undone = await within.submit(1)
+            await transaction.rollback()
+            async with connection.transaction():
+                done = await within.submit(21)
+                many = [await within.map([1, 2]), *await within.submit_many([3])]
+            assert await done.result(timeout=60) == 42
+            assert [await one for one in many] == [[2, 4], 6]
+            with pytest.raises(NotFound):
+                await undone.status()
+            with pytest.raises(UsageError, match="is no connection of asyncpg"):
+                await shop.double.options(connection=3).submit(1)
+    finally:
+        await connection.close()
+
+
+async def test_a_schedule_begins_when_the_task_is_stored(make_app):
+    async with make_app() as app, app.worker():
+        stored = await app.store(shop.tick)
+        assert stored["name"] == "support.tasks.shop.tick"
+        assert (await app.client.schedule("support.tasks.shop.tick"))["next_ticks"]
+        started = await app.client.run_schedule("support.tasks.shop.tick")
+        assert await app.handle(started["execution_id"]).result(timeout=60) == {"run": 3}
+
+
+async def test_a_workflow_of_the_builder_is_stored_too(make_app):
+    workflow = Workflow("doubling", input={"amount": int})
+    workflow.step(shop.double, amount=workflow.input.amount)
+    async with make_app() as app, app.worker():
+        assert (await app.store(workflow))["name"] == "doubling"
+        started = await app.client.submit(Submission(workflow="doubling", input={"amount": 4}))
+        assert await app.client.result(started.id, timeout=60) == {"double": 8}
+
+
+async def test_tasks_complete_in_transactions_of_the_database(on_database):
+    async with on_database() as app, app.worker():
+        assert await (await shop.within.submit(20)).result(timeout=60) == 21
+
+
+class Heard(logging.Handler):
+    """Sets an event at the first line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.event = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        self.event.set()
+
+
+async def test_a_worker_that_may_not_work_is_logged_and_raised(on_server, operator_token):
+    heard = Heard()
+    logging.getLogger("tenax.app").addHandler(heard)
+    try:
+        async with Tenax(on_server.args[0], token=operator_token) as app:
+            worker = app.worker()
+            await worker.__aenter__()
+            await asyncio.wait_for(heard.event.wait(), 60)
+            with pytest.raises(Forbidden, match="has the role operator"):
+                await worker.__aexit__(None, None, None)
+    finally:
+        logging.getLogger("tenax.app").removeHandler(heard)
+    assert (
+        "the worker in this process has ended: the token 'an-operator' has the role operator"
+        in heard.lines[0]
+    )
+
+
+async def test_a_module_that_is_not_there_is_refused(on_database):
+    async with on_database() as app:
+        with pytest.raises(UsageError, match="there is no module 'no_such_module'"):
+            await app.worker("no_such_module").__aenter__()
 
 
 async def test_what_does_not_fit_is_refused_before_anything_runs(make_app):

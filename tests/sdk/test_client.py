@@ -191,9 +191,8 @@ def test_a_file_that_cannot_be_gathered_is_not_submitted(api, client, tmp_path):
 def test_wait_follows_the_news_until_it_is_finished(api, client):
     api.answers = [
         (200, {"status": "running"}),
-        (200, {"events": [{"seq": 3}, {"seq": 4}], "cursor": "4:4:"}),
-        (200, {"status": "running"}),
-        (200, {"events": [], "cursor": "5:5:"}),
+        (200, {"events": [{"type": "step_enqueued"}], "cursor": "4:4:"}),
+        (200, {"events": [{"type": "step_completed"}, {"type": "execution_completed"}], "cursor": "5:5:"}),
         (200, {"status": "completed", "id": 5}),
     ]
     assert client.wait(5)["status"] == "completed"
@@ -201,6 +200,16 @@ def test_wait_follows_the_news_until_it_is_finished(api, client):
         "wait=20.0",
         "cursor=4%3A4%3A&wait=20.0",
     ]
+
+
+def test_wait_outlasts_a_server_that_is_away_for_a_while(api, client):
+    away = (503, {"type": "tenax:unreachable", "title": "starting"})
+    api.answers = [(200, {"status": "running"}), away, (200, {"events": [], "cursor": "4:4:"})]
+    api.answers += [away, (200, {"status": "completed", "id": 5})]
+    assert client.wait(5)["status"] == "completed"
+    api.answers = [away]
+    with pytest.raises(Unreachable, match="starting"):
+        client.wait(5)
 
 
 def test_wait_warns_once_of_a_step_that_is_held(api, client, caplog):

@@ -9,27 +9,28 @@ import asyncio
 import contextlib
 import getpass
 import os
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from tenax import transactions
 from tenax.app.lent_client import LentClient
 from tenax.errors import UsageError
+from tenax.model.wire import Submission
 from tenax.sdk.client import Client
 from tenax.sdk.sync_client import SyncClient
+from tenax.sdk.task import Task
 from tenax.sdk.tasks.application import CURRENT, Application, Executions, enter, leave
 from tenax.sdk.tasks.handles import Handle, SyncHandle
 from tenax.worker.worker import Worker
 
 if TYPE_CHECKING:
+    from tenax.builder.workflow import Workflow
     from tenax.engine.engine import Engine
     from tenax.worker.transport import Transport
 
 T = TypeVar("T")
-_numbers = count(1)
 _REMEDY = "use `async with Tenax() as app:`, or `with Tenax.sync() as app:` in code without an event loop"
 
 
@@ -80,35 +81,32 @@ class Tenax:
         """Returns a handle of any execution. Its result is that of the execution, as JSON."""
         return Handle(self, execution_id, lambda result: result)
 
+    async def store(self, work: Task[..., Any] | Workflow) -> dict[str, Any]:
+        """Stores a workflow, or the definition of a task by its name, `mytasks.charge`. If it has a schedule, the schedule begins."""
+        if isinstance(work, Task):
+            return await self.client.store_workflow(work.stored_definition())
+        return await self.client.store_workflow(work.to_yaml(), files=work.files())
+
     @contextlib.asynccontextmanager
     async def worker(self, *modules: str, name: str | None = None, **options: Any) -> AsyncIterator[Worker]:
         """Runs a worker in this process for as long as the block lasts, and drains it then.
 
         It serves what the settings say (`TENAX_SLOTS`, `TENAX_QUEUES`, ...), unless `slots`, `queues`, `labels`, `runtimes` or
-        `drain` say otherwise. `modules` are imported for the tasks that they register.
+        `drain` say otherwise. `modules` are imported for the tasks that they register. Tasks can complete in
+        [transactions](transactions.md) of the application's database, or of `TENAX_WORKER_DATABASE` if it works through a server.
         """
-        from tenax.settings.agents import agent_defaults
-        from tenax.settings.worker_options import worker_options
-        from tenax.worker.handlers.registry import load_modules
+        from tenax.app.own_worker import import_tasks, own_worker
 
         self._check_open()
-        load_modules(modules)
-        transport = self._transport()
-        own: dict[str, Any] = {"runtimes": self.settings.runtimes}
-        own |= {**worker_options(self.settings, agent_defaults(self.settings)), **options}
-        worker = Worker(transport, name=name or self._worker_name(), **own)
-        stop = asyncio.Event()
-        running = asyncio.create_task(worker.run(stop))
-        self._workers += 1
-        try:
-            yield worker
-        finally:
-            self._workers -= 1
-            stop.set()
+        import_tasks(modules)
+        engine = self._engine
+        database_url = engine.context.database.url if engine else self.settings.worker_database
+        async with own_worker(self._transport(), self.settings, database_url, name=name, **options) as worker:
+            self._workers += 1
             try:
-                await running
+                yield worker
             finally:
-                await transport.close()
+                self._workers -= 1
 
     def lifespan(
         self, *modules: str, worker: bool = True, **options: Any
@@ -149,6 +147,14 @@ class Tenax:
         except BaseException:
             future.cancel()
             raise
+
+    async def submit_through(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
+        return await transactions.submit(connection, submission)
+
+    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
+        return transactions.submit_sync(connection, submission)
 
     def admit(self, task: str, module: str) -> None:
         """Raises `UsageError` for a task of the main script if other processes would have to run it."""
@@ -208,12 +214,6 @@ class Tenax:
         assert self._server is not None
         return token_for(self.settings, self._server)
 
-    def _worker_name(self) -> str:
-        from tenax.model.names import as_worker_name
-
-        own = self.settings.worker_name or as_worker_name(f"app-{socket.gethostname()}-{os.getpid()}")
-        return f"{own}-{next(_numbers)}"
-
     def _check_open(self) -> None:
         if self._open is None:
             raise UsageError("this application is not open", remedy=_REMEDY)
@@ -244,6 +244,10 @@ class SyncTenax:
         """Returns a handle of any execution. Its result is that of the execution, as JSON."""
         return self.app.handle(execution_id).sync()
 
+    def store(self, work: Task[..., Any] | Workflow) -> dict[str, Any]:
+        """Stores a workflow, or the definition of a task by its name, `mytasks.charge`. If it has a schedule, the schedule begins."""
+        return self._run(self.app.store(work))
+
     @contextlib.contextmanager
     def worker(self, *modules: str, name: str | None = None, **options: Any) -> Iterator[Worker]:
         """Runs a worker in this process for as long as the block lasts, and drains it then. See `Tenax.worker`."""
@@ -261,6 +265,14 @@ class SyncTenax:
     def call_sync(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
         """Runs `work` in the event loop of the application, and waits for it."""
         return self.app.call_sync(work)
+
+    async def submit_through(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
+        return await transactions.submit(connection, submission)
+
+    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
+        return transactions.submit_sync(connection, submission)
 
     def admit(self, task: str, module: str) -> None:
         self.app.admit(task, module)

@@ -18,7 +18,7 @@ from tenax.engine.definitions.reading import Reading
 from tenax.engine.definitions.sender_turns import SenderTurns
 from tenax.engine.measures import Measures
 from tenax.engine.notifier import Notifier
-from tenax.errors import Conflict, NotFound, SchemaOutdated
+from tenax.errors import Conflict, NotFound, NotStartedYet, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.definition.tiers import ServerRetry
 from tenax.model.parse.retry_fields import retry_of_settings
@@ -226,7 +226,7 @@ async def unknown_execution(tx: Connection, execution_id: int) -> NotFound:
     if fate is None:
         return no_execution(execution_id)
     if fate.reason is None:
-        return NotFound(f"execution {execution_id} is submitted, and no server has started it yet")
+        return NotStartedYet(f"execution {execution_id} is submitted, and no server has started it yet")
     return NotFound(
         f"there is no execution {execution_id}: its submission was rejected ({fate.reason}): {fate.message}",
         remedy="correct it and submit it again; the view ops.rejected_submissions has its input",

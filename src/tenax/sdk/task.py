@@ -104,10 +104,18 @@ class Task(Calls[P, R]):
             known = self._definitions[wanted] = self._write(chosen, parallelism)
         return known
 
+    def stored_definition(self) -> str:
+        """Returns the definition with the schedule of the task, to be stored by its name (`app.store(task)`)."""
+        self.check()
+        return single_definition(self.name, self.signature, self.declared_options, scheduled=True)
+
     def check(self) -> None:
         """Checks the options. Raises `InvalidDefinition` with the line of the function."""
         if not self._checked and self.declared_options.step_keys():
             check_options(mapped_definition(self.name, self.declared_options, 1), self.declared)
+        if not self._checked and self.declared_options.schedule is not None:
+            scheduled = single_definition(self.name, self.signature, self.declared_options, scheduled=True)
+            check_options(scheduled, self.declared)
         self._checked = True
 
     def decode_result(self, value: Any) -> R:
@@ -217,15 +225,42 @@ def task(
     concurrency: int | Mapping[str, Any] | None = None,
     dependency: str | None = None,
     process: bool = False,
+    schedule: Mapping[str, Any] | None = None,
 ) -> Decorator: ...
-def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
+def task(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    retry: Retry | None = None,
+    timeout: Duration | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    labels: Mapping[str, str] | None = None,
+    concurrency: int | Mapping[str, Any] | None = None,
+    dependency: str | None = None,
+    process: bool = False,
+    schedule: Mapping[str, Any] | None = None,
+) -> Any:
     """Makes a function a task, by default with the name `module:function`.
 
     An async function runs in the worker's event loop, and a sync function in a thread. With `process=True`, both run in a
     process of their own that can be killed. The other options are those of a step in a workflow file, and apply where the task
-    is submitted on its own. A mistake in them raises `InvalidDefinition` with the line of the function.
+    is submitted on its own. `schedule` is that of a file, and begins when the application stores the task. A mistake in the
+    options raises `InvalidDefinition` with the line of the function.
     """
-    made = Decorator(name, TaskOptions(**options))
+    options = TaskOptions(
+        retry=retry,
+        timeout=timeout,
+        queue=queue,
+        priority=priority,
+        labels=labels,
+        concurrency=concurrency,
+        dependency=dependency,
+        process=process,
+        schedule=schedule,
+    )
+    made = Decorator(name, options)
     return made if function is None else made(function)
 
 

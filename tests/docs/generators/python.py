@@ -20,11 +20,12 @@ import tenax.testing
 from generators.tables import code, table
 
 _GROUPS = {
-    "Tasks": ("task", "context", "TaskContext"),
+    "Tasks": ("task", "Task", "RetryPolicy", "Rule", "context", "TaskContext"),
+    "The application": ("Tenax", "SyncTenax", "Handle", "SyncHandle"),
     "Workflows": ("Workflow",),
     "How an attempt ends": ("Fatal", "Retry", "NotCompleted", "Snooze", "Cancelled"),
     "Clients": ("Client", "SyncClient", "Submission", "Submitted"),
-    "Errors": ("TenaxError",),
+    "Errors": ("TenaxError", "TaskFailed", "InvalidValue"),
 }
 _OTHERS = {
     tenax.builder.steps: ("Step",),

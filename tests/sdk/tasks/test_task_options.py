@@ -32,7 +32,7 @@ def test_the_typed_policy_has_the_fields_of_the_file():
 
 
 def test_the_options_are_keys_of_a_python_step():
-    own = {one.name for one in fields(TaskOptions)} - {"process"}
+    own = {one.name for one in fields(TaskOptions)} - {"process", "schedule"}
     assert own <= set(keys_by_field(STEPS["python"]).values())
 
 
@@ -98,6 +98,26 @@ def test_a_mistake_is_reported_with_the_line_of_the_function():
     assert found.keys() == {"retry.max_atempts", "retry.rules[0].on[0]", "timeout", "priority"}
     assert {(one.file, one.line) for one in found.values()} == {(__file__, line)}
     assert str(found["retry.max_atempts"]).endswith("unknown key 'max_atempts'; did you mean `max_attempts`?")
+
+
+def test_a_schedule_is_that_of_a_file_and_only_stored():
+    @task(schedule={"every": "10m", "overlap": "skip", "input": {"amount": 3}})
+    def charge(amount: int): ...
+
+    assert parse_workflow(charge.definition()).schedule is None
+    stored = parse_workflow(charge.stored_definition())
+    assert (stored.schedule.every, stored.schedule.input) == (600.0, {"amount": 3})
+    with pytest.raises(
+        InvalidDefinition, match=r"test_task_options\.py:\d+: schedule\.evry: unknown key `evry`"
+    ):
+
+        @task(schedule={"evry": "10m"})
+        def wrong(): ...
+
+    with pytest.raises(InvalidDefinition, match=r"schedule\.input.*amount: required, but not given"):
+
+        @task(schedule={"every": "10m"})
+        def incomplete(amount: int): ...
 
 
 def test_an_unknown_option_is_a_type_error():

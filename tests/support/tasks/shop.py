@@ -55,3 +55,17 @@ def wrong_result(amount: int) -> int:
 @task
 def total(*amounts: Decimal) -> Decimal:
     return sum(amounts, Decimal())
+
+
+@task(schedule={"every": "1h", "input": {"amount": 3}})
+def tick(amount: int) -> int:
+    return amount
+
+
+@task
+async def within(amount: int) -> int:
+    ctx = context()
+    async with ctx.transaction() as connection:
+        total = await connection.fetchval("select $1::int + 1", amount)
+        ctx.complete(total)
+    return int(total)

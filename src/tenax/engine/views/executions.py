@@ -144,7 +144,11 @@ async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExec
     """Finds an execution. A result of more than `most` bytes is left out."""
     row = await executions.get_execution(tx, execution_id, most)
     if row is None:
-        raise await unknown_execution(tx, execution_id)
+        unknown = await unknown_execution(tx, execution_id)
+        # A server may have started a submitted execution between the two looks.
+        row = await executions.get_execution(tx, execution_id, most)
+        if row is None:
+            raise unknown
     return row
 
 

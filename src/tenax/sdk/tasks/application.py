@@ -39,6 +39,12 @@ class Application(Protocol):
     def call_sync(self, work: Callable[[Executions], Coroutine[Any, Any, T]]) -> T:
         """Runs `work` from a thread without an event loop, and waits for it."""
 
+    async def submit_through(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection for asyncio. Returns the id of the execution."""
+
+    def submit_through_sync(self, connection: Any, submission: Submission) -> int:
+        """Submits in the transaction of a connection that blocks. Returns the id of the execution."""
+
     def admit(self, task: str, module: str) -> None:
         """Raises `UsageError` if no worker can run the task."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from inspect import Parameter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tenax.codec import CallSignature
 from tenax.sdk.tasks.options import TaskOptions
+from tenax.sdk.tasks.retry_policy import as_written
 
 STEP = "run"
 ITEMS = "items"
@@ -21,16 +24,19 @@ _OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 200  # characters of a workflow's name
 
 
-def single_definition(name: str, signature: CallSignature, options: TaskOptions) -> str:
-    """Returns the definition of one call. Every argument is an input."""
+def single_definition(
+    name: str, signature: CallSignature, options: TaskOptions, *, scheduled: bool = False
+) -> str:
+    """Returns the definition of one call. Every argument is an input. With `scheduled` it has the schedule of the options."""
+    top = {"schedule": as_written(options.schedule)} if scheduled and options.schedule is not None else {}
     if not signature.by_name:
         inputs: dict[str, Any] = {ARGUMENTS: {"type": "array", "required": True}}
-        return _written(name, inputs, {"args": f"{{{{ input.{ARGUMENTS} }}}}", **options.step_keys()})
+        return _written(name, inputs, {"args": f"{{{{ input.{ARGUMENTS} }}}}", **options.step_keys()}, top)
     inputs = {
         parameter.name: {"required": True} if parameter.default is Parameter.empty else {}
         for parameter in signature.signature.parameters.values()
     }
-    return _written(name, inputs, {**({"args": "{{ input }}"} if inputs else {}), **options.step_keys()})
+    return _written(name, inputs, {**({"args": "{{ input }}"} if inputs else {}), **options.step_keys()}, top)
 
 
 def mapped_definition(name: str, options: TaskOptions, parallelism: int) -> str:
@@ -60,10 +66,12 @@ def folder_of_module(module_name: str) -> str | None:
     return str(Path(file).resolve().parents[depth])
 
 
-def _written(name: str, inputs: dict[str, Any], step: dict[str, Any]) -> str:
+def _written(
+    name: str, inputs: dict[str, Any], step: dict[str, Any], top: Mapping[str, Any] = MappingProxyType({})
+) -> str:
     """Returns the text of a definition. The same task always has the same text, by which servers know its definition."""
     import yaml
 
     run = {"step": STEP, "type": "python", "task": name, **step}
-    content = {"name": workflow_name(name), **({"input": inputs} if inputs else {}), "workflow": [run]}
+    content = {"name": workflow_name(name), **({"input": inputs} if inputs else {}), **top, "workflow": [run]}
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000))

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Retry = RetryPolicy | Mapping[str, Any] | int | bool
-_OF_FUNCTION = "process"
-"""The option that says how a worker calls the function. The others are keys of a step."""
+_NOT_OF_STEP = ("process", "schedule")
+"""The options that are no keys of a step: how a worker calls the function, and when executions start by themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskOptions:
-    """Holds the options of a task. All but `process` are keys of a step in a workflow file, with the same meaning.
+    """Holds the options of a task.
 
-    None means that the option is not given.
+    `schedule` is the key of a workflow file, and all others but `process` are keys of its steps, with the same meaning. None
+    means that the option is not given.
     """
 
     retry: Retry | None = None
@@ -33,12 +34,12 @@ class TaskOptions:
     concurrency: int | Mapping[str, Any] | None = None
     dependency: str | None = None
     process: bool = False
+    schedule: Mapping[str, Any] | None = None
 
     def step_keys(self) -> dict[str, Any]:
         """Returns the options that are given, as the keys of a step in a workflow file."""
-        given = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name != _OF_FUNCTION
-        }
+        names = (field.name for field in fields(self) if field.name not in _NOT_OF_STEP)
+        given = {name: getattr(self, name) for name in names}
         return {name: as_written(value) for name, value in given.items() if value is not None}
 
 
