@@ -7,7 +7,7 @@ from typing import Any
 Given = dict[str, Any]
 
 _PLACE = ("execution_id", "item_id", "attempt", "token")
-_LISTS = {*_PLACE, "spec", "receipt", "item", "callback"}
+_LISTS = {*_PLACE, "spec", "receipt", "item", "callback", "checkpoint"}
 
 
 def one_by_one(granted: list[Given]) -> list[Given]:

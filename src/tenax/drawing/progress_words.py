@@ -11,14 +11,16 @@ from tenax.drawing.text_lines import one_line
 BAR_WIDTH = 20  # characters
 
 
-def progress_words(progress: Mapping[str, Any] | None) -> str:
-    """Returns a text such as `########------------ 40 %, about 30s left: page 12 of 30`. Empty if nothing is known."""
+def progress_words(progress: Mapping[str, Any] | None, *, bar: bool = True) -> str:
+    """Returns a text such as `########------------ 40 %, about 30s left: page 12 of 30`. Empty if nothing is known. `bar` is
+    whether it begins with the bar."""
     if progress is None:
         return ""
     fraction, parts = progress["fraction"], []
     if fraction is not None:
         done = int(fraction * BAR_WIDTH)
-        parts.append(f"{'#' * done}{'-' * (BAR_WIDTH - done)} {int(fraction * 100)} %")
+        drawn = f"{'#' * done}{'-' * (BAR_WIDTH - done)} " if bar else ""
+        parts.append(f"{drawn}{int(fraction * 100)} %")
         if progress["seconds_left"]:
             parts.append(f"about {duration(_rounded(progress['seconds_left']))} left")
     words = ", ".join(parts)
@@ -39,14 +41,16 @@ def cut_words(size: int) -> str:
 class OutputText:
     """Puts the chunks of attempts' output together as text, with a line for what was cut between two of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, from_start: bool = True) -> None:
+        """`from_start` is whether the first chunk of each attempt should be its first one."""
+        self._from_start = from_start
         self._ends: dict[tuple[Any, ...], tuple[int, bool]] = {}
         """Where the last chunk of each attempt ended, and whether it ended within a line."""
 
     def of(self, chunk: Mapping[str, Any]) -> str:
         """Returns the text of the next chunk of its attempt."""
         attempt = attempt_key(chunk)
-        end, in_line = self._ends.get(attempt, (0, False))
+        end, in_line = self._ends.get(attempt, (0 if self._from_start else chunk["start"], False))
         self._ends[attempt] = max(end, chunk["start"] + chunk["size"]), not chunk["text"].endswith("\n")
         missing = chunk["start"] - end
         if missing <= 0:

@@ -17,7 +17,7 @@ from tenax.engine.views.decision_pages import read_decisions, read_inputs
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
-from tenax.model.attempt.live_views import OutputPage, StepProgress
+from tenax.model.attempt.live_views import OutputChunk, OutputPage, StepProgress
 from tenax.model.definition.workflow import Input
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
@@ -122,6 +122,20 @@ class EngineReads:
         """Reads a page of what the attempts have printed. `after` is the cursor of the page before."""
         return await live.read_output(
             self.context, execution_id, after=after, step=step, item=item, attempt=attempt
+        )
+
+    async def last_output(
+        self,
+        execution_id: int,
+        most: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+    ) -> Sequence[OutputChunk]:
+        """Reads what the attempts have printed last, at most so many bytes."""
+        return await live.read_last_output(
+            self.context, execution_id, most, step=step, item=item, attempt=attempt
         )
 
     def changes(self, execution_id: int | None = None) -> AbstractAsyncContextManager[asyncio.Event]:

@@ -153,16 +153,15 @@ class TaskContext(CompletingContext):
         The value is sent within a second. With `flush` it is sent at once: a function in a thread waits until the server has it,
         and an async function awaits the answer. Raises `Cancelled` then if the lease was revoked.
         """
-        return self.note_checkpoint(
-            "null" if self._channel is None else self._channel.encode(value), flush=flush
-        )
+        channel = self._channel
+        return self.note_checkpoint("null" if channel is None else channel.encode(value), flush=flush)
 
     def note_checkpoint(self, value: str, *, flush: bool = False) -> Awaitable[None]:
         """Takes in a checkpoint as JSON."""
         last = self.live.checkpoint
         self.live.checkpoint = Checkpoint(1 if last is None else last.number + 1, value)
-        if flush and self._channel is not None:
-            return self._channel.flush(self)
+        if flush and (channel := self._channel) is not None:
+            return channel.flush(self)
         self._tell()
         return DONE
 
@@ -177,8 +176,8 @@ class TaskContext(CompletingContext):
 
     def write(self, text: str, stream: int = 1) -> None:
         """Keeps what the attempt prints. Only the worker calls it."""
-        if self._channel is not None and text:
-            self._channel.write(self, text, stream)
+        if (channel := self._channel) is not None and text:
+            channel.write(self, text, stream)
 
     @property
     def used(self) -> Usage | None:
@@ -206,13 +205,17 @@ class TaskContext(CompletingContext):
         """The assignment of the attempt. Only the worker needs it."""
         return self._assignment
 
+    def detach(self) -> None:
+        """Notes that the attempt has ended: a thread that goes on tells nothing more. Only the worker calls it."""
+        self._channel = None
+
     def revoke(self) -> None:
         """Notes that the lease is revoked, so that `heartbeat` raises. Only the worker calls it."""
         self._cancelled = True
 
     def _tell(self) -> None:
-        if self._channel is not None:
-            self._channel.tell(self)
+        if (channel := self._channel) is not None:
+            channel.tell(self)
 
 
 class _AttemptLogger(logging.LoggerAdapter[logging.Logger]):

@@ -38,6 +38,7 @@ def make_environment() -> Environment:
         "duration": words.duration,
         "number": words.number,
         "first_line": words.first_line,
+        "progress_words": words.told_progress,
         "pretty": pretty,
         "percent": words.percent,
         "short": words.short,

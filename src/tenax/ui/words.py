@@ -8,6 +8,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from msgspec import to_builtins
+
+from tenax.drawing.progress_words import progress_words
+from tenax.model.attempt.live_views import StepProgress
 from tenax.model.durations import format_duration
 from tenax.model.filters.terms import Filter, Match, Words
 
@@ -134,6 +138,11 @@ def filter_value(text: str) -> str:
 def percent(share: float | None) -> str:
     """Writes a share for people: 12.5 %. None is a dash."""
     return DASH if share is None else f"{100 * share:.3g} %"
+
+
+def told_progress(progress: StepProgress) -> str:
+    """Returns how far a step is in words, without a bar."""
+    return progress_words(to_builtins(progress), bar=False)
 
 
 def first_line(text: str, most: int = 200) -> str:

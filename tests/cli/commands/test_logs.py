@@ -78,3 +78,19 @@ def test_show_has_the_progress(play, tenax):
     id_ = play(one_in_progress)
     assert "########------------ 40 %, about 30s left: page 12 of 30" in tenax("show", id_).out
     assert tenax("show", id_, "--json").json["steps"]["only"]["progress"]["fraction"] == 0.4
+
+
+async def one_failed(hand: Hand) -> str:
+    id_, first = await hand.start()
+    await hand.fail(
+        first, message="refused", fatal=True, request={"method": "POST", "url": "http://shop.test"}
+    )
+    return str(id_)
+
+
+def test_the_request_of_a_failed_attempt_is_explained_and_shown(play, tenax):
+    id_ = play(one_failed)
+    assert (
+        'What it was asked to do: {"method": "POST", "url": "http://shop.test"}' in tenax("explain", id_).out
+    )
+    assert "http://shop.test" in tenax("show", id_, "--step", "only").out

@@ -53,6 +53,18 @@ class WorkerByHand:
     def succeed(self, result: Any = None) -> None:
         self._report({"status": "succeeded", "result": result})
 
+    def tell(self, given: dict[str, Any], text: str, start: int = 0, fraction: float | None = None) -> None:
+        """Tells what an attempt has printed, and how far it is."""
+        place = {name: given[name] for name in ("execution_id", "item_id", "receipt", "step", "attempt")}
+        notes: dict[str, Any] = {
+            "worker": self._who["worker"],
+            "output": [{**place, "start": start, "text": text}],
+        }
+        if fraction is not None:
+            held = {"item_id": given["item_id"], "token": given["token"]}
+            notes["progress"] = [{**held, "fraction": fraction, "message": "on its way"}]
+        self._post("notes", notes)
+
     def _report(self, outcome: dict[str, Any]) -> None:
         self._post("report", [report_on(self.take(), outcome)])
 

@@ -340,6 +340,29 @@ def test_output_never_delays_a_report(register):
     assert printed(server, 1) == "a line\n"
 
 
+def test_a_thread_that_outlives_its_attempt_tells_nothing_more(register):
+    over, gone = threading.Event(), threading.Event()
+
+    def hangs():
+        print("before")
+        over.wait(20)
+        print("after")
+        context().progress(0.5)
+        context().checkpoint(1, flush=True)
+        gone.set()
+
+    async def scenario(stop, at_once, running):
+        await until_over(server, 1)
+        over.set()
+        await asyncio.to_thread(gone.wait, 20)
+
+    server = Server([{"item": 1, "task": register("hangs", hangs), "timeout": 0.1}])
+    work(server, scenario)
+    assert gone.is_set()
+    assert printed(server, 1) == "before\n"
+    assert not values(server)
+
+
 # -- the end of a lease
 
 

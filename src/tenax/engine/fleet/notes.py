@@ -24,13 +24,16 @@ async def take_notes(context: EngineContext, notes: AttemptNotes) -> AttemptNote
     checkpoints = [one for one in notes.checkpoints if _is_within_limit(context, notes.worker, one)]
     output = [part for part in notes.output if _is_authentic(context, part)]
     believed: set[str] = set()
+    seen: set[int] = set()
     async with context.transaction() as tx:
         if checkpoints:
             believed = await note_checkpoints(tx, checkpoints)
         if notes.progress:
-            await note_progress(tx, notes.progress)
+            seen = await note_progress(tx, notes.progress)
         if output:
             await note_output(tx, output, context.settings.max_output)
+    if seen:
+        context.notifier.announce(executions=seen)
     revoked = [Held(one.item_id, one.token) for one in checkpoints if one.token not in believed]
     return AttemptNotesAnswer(tuple(revoked))
 

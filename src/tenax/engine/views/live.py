@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenax.engine.context import EngineContext, no_execution
-from tenax.model.attempt.live_views import OutputPage, StepProgress
+from tenax.model.attempt.live_views import OutputChunk, OutputPage, StepProgress
 from tenax.model.events import timestamp
 from tenax.store.connect import Connection
 from tenax.store.live import output
@@ -71,3 +71,17 @@ async def read_output(
         more=size >= output.PAGE_BYTES or len(found) >= output.PAGE_PARTS,
         finished=not row.open,
     )
+
+
+async def read_last_output(
+    context: EngineContext,
+    execution_id: int,
+    most: int,
+    *,
+    step: str | None,
+    item: int | None,
+    attempt: int | None,
+) -> list[OutputChunk]:
+    """Returns what the attempts of an execution have printed last, at most so many bytes."""
+    async with context.view() as tx:
+        return await output.list_last_output(tx, execution_id, most, step, item, attempt)

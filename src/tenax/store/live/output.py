@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tenax.model.attempt.live_views import OutputChunk
 from tenax.model.events import timestamp
@@ -44,19 +45,25 @@ async def list_output(
 ) -> list[tuple[int, OutputChunk]]:
     """Returns the next parts of output after an id, with their ids."""
     rows = await tx.fetch(sql("list_output"), execution_id, after, step, item, attempt, PAGE_BYTES)
-    return [
-        (
-            row["id"],
-            OutputChunk(
-                step=row["step"],
-                item=None if row["item_no"] == NO_ITEM else row["item_no"],
-                compensation=row["compensates"],
-                attempt=row["attempt"],
-                at=timestamp(row["at"]),
-                start=row["start"],
-                size=row["size"],
-                text=row["text"],
-            ),
-        )
-        for row in rows
-    ]
+    return [(row["id"], _chunk(row)) for row in rows]
+
+
+async def list_last_output(
+    tx: Connection, execution_id: int, most: int, step: str | None, item: int | None, attempt: int | None
+) -> list[OutputChunk]:
+    """Returns the last parts of output, at most `most` bytes."""
+    rows = await tx.fetch(sql("list_last_output"), execution_id, step, item, attempt, most)
+    return [_chunk(row) for row in rows]
+
+
+def _chunk(row: Any) -> OutputChunk:
+    return OutputChunk(
+        step=row["step"],
+        item=None if row["item_no"] == NO_ITEM else row["item_no"],
+        compensation=row["compensates"],
+        attempt=row["attempt"],
+        at=timestamp(row["at"]),
+        start=row["start"],
+        size=row["size"],
+        text=row["text"],
+    )

@@ -33,9 +33,11 @@ class ToldProgress:
     now: datetime
 
 
-async def note_progress(tx: Connection, told: Sequence[HeldProgress]) -> None:
+async def note_progress(tx: Connection, told: Sequence[HeldProgress]) -> set[int]:
+    """Keeps the progress of running attempts. Returns their executions."""
     latest = list({one.item_id: one for one in told}.values())
-    await tx.execute(sql("note_progress"), *attributes(latest, "item_id", "token", "fraction", "message"))
+    columns = attributes(latest, "item_id", "token", "fraction", "message")
+    return {row["execution_id"] for row in await tx.fetch(sql("note_progress"), *columns)}
 
 
 async def list_progress(tx: Connection, execution_id: int) -> list[ToldProgress]:

@@ -128,7 +128,8 @@ class NoteSender:
             is_news = not self._changed or sent is not None
             self._changed[attempt] = None
         if is_news and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._wake, sent is not None)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: a thread has outlived its worker
+                self._loop.call_soon_threadsafe(self._wake, sent is not None)
 
     def _wake(self, urgent: bool) -> None:  # noqa: FBT001 - called by the loop, which passes positions only
         self._is_empty.clear()
@@ -156,6 +157,7 @@ class NoteSender:
 
     def end(self, context: TaskContext) -> None:
         """Notes that an attempt has ended. What it printed is still sent."""
+        context.detach()
         attempt = self._known.get(context)
         if attempt is None or attempt.is_over:
             return

@@ -16,6 +16,8 @@ from tenax.drawing.text_lines import one_line, printable
 from tenax.errors import UsageError
 from tenax.model.execution_views import Event
 
+_MAX_REQUEST = 400  # characters of a request
+
 
 def events(
     execution_id: ExecutionId,
@@ -171,6 +173,8 @@ def _explanation(where: TargetFlags, execution_id: int, one: dict[str, Any], *, 
     evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
     if evidence:
         evidence.insert(0, "What it left behind:")
+    if one["failure"] and (request := one["failure"].get("request")):
+        evidence.insert(0, f"What it was asked to do: {one_line(request, _MAX_REQUEST)}")
     return "\n".join([printable(_in_brief(one) if brief else one["text"]), *evidence])
 
 

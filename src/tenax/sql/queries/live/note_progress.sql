@@ -7,3 +7,4 @@ select i.id, i.lease_token, i.execution_id, x.fraction, x.message, tenax.now()
  order by i.id
     on conflict (item_id) do update
    set lease_token = excluded.lease_token, fraction = excluded.fraction, message = excluded.message, at = excluded.at
+returning execution_id

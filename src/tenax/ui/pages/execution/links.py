@@ -38,6 +38,7 @@ def tabs_of(execution_id: int) -> list[tuple[str, str]]:
     return [
         ("Overview", here),
         ("Attempts", f"{here}/attempts"),
+        ("Logs", f"{here}/logs"),
         ("Events", f"{here}/events"),
         ("Decisions", f"{here}/decisions"),
         ("Input & result", f"{here}/data"),

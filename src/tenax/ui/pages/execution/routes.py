@@ -15,12 +15,14 @@ from tenax.store.fleet.tokens import LARGEST_ID
 from tenax.ui.answers import HEADERS, answer_live, answer_page, dashboard, render_blocks, visitor
 from tenax.ui.dashboard import Dashboard
 from tenax.ui.live.topics import Subject
-from tenax.ui.pages.execution import attempt_rows, data, overview, step
+from tenax.ui.pages.execution import attempt_rows, data, logs, overview
+from tenax.ui.pages.execution import step as step_pages
 from tenax.ui.pages.execution.frame import FRAME, frame
 from tenax.ui.pages.execution.links import execution_address, item_address, step_address
 from tenax.ui.words import query
 
 EVERY = 10.0  # seconds after which an open execution is drawn again: time has passed
+LOGS_EVERY = 2.0  # the same of the output of its attempts, which makes no events
 ENDED_EVERY = 60.0  # the same of one that has ended: a message of another server may be lost
 ITEM_STATES: tuple[str, ...] = get_args(ItemStatus)
 router = APIRouter(prefix="/executions/{execution_id:int}")
@@ -32,6 +34,9 @@ ItemNumber = Annotated[int, Path(ge=0, le=LARGEST_ATTEMPT)]
 Before = Annotated[int | None, Query(ge=1, le=LARGEST_ID)]
 After = Annotated[int, Query(ge=-1, le=LARGEST_ATTEMPT)]
 State = Annotated[str | None, Query(max_length=20)]
+OnlyStep = Annotated[str | None, Query(max_length=200)]
+OnlyItem = Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)]
+OnlyAttempt = Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)]
 Ended = Annotated[str, Query(max_length=5)]
 Values = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -49,6 +54,7 @@ def _follow(
     values: Values,
     *,
     ended: bool,
+    every: float = EVERY,
 ) -> Response:
     """Answers with the live updates of some blocks of a page, and of its head."""
     here, may_act = dashboard(request), visitor(request).may_act
@@ -63,7 +69,7 @@ def _follow(
         ("execution", execution_id, key, may_act),
         render,
         lambda: here.engine.changes(execution_id),
-        every=ENDED_EVERY if ended else EVERY,
+        every=ENDED_EVERY if ended else every,
     )
     return answer_live(request, subject)
 
@@ -141,6 +147,37 @@ async def data_live(request: Request, execution_id: ExecutionId, ended: Ended = 
     )  # fmt: skip
 
 
+@router.get("/logs")
+async def show_logs(
+    request: Request,
+    execution_id: ExecutionId,
+    step: OnlyStep = None,
+    item: OnlyItem = None,
+    attempt: OnlyAttempt = None,
+) -> Response:
+    values = await logs.logs_view(dashboard(request).engine, execution_id, step, item, attempt)
+    ended = "true" if values["execution"].finished_at else None
+    chosen = query(ended=ended, step=step, item=item, attempt=attempt)
+    live_at = f"{execution_address(execution_id)}/logs/live{chosen}"
+    return answer_page(request, logs.TEMPLATE, live=live_at, **values)
+
+
+@router.get("/logs/live")
+async def logs_live(
+    request: Request,
+    execution_id: ExecutionId,
+    step: OnlyStep = None,
+    item: OnlyItem = None,
+    attempt: OnlyAttempt = None,
+    ended: Ended = "",
+) -> Response:
+    engine = dashboard(request).engine
+    return _follow(
+        request, ("logs", step, item, attempt), execution_id, logs.TEMPLATE, logs.BLOCKS,
+        lambda: logs.logs_view(engine, execution_id, step, item, attempt), ended=bool(ended), every=LOGS_EVERY,
+    )  # fmt: skip
+
+
 def _server(request: Request) -> str:
     """Returns the address of the server as the browser knows it."""
     return str(request.base_url).rstrip("/")
@@ -150,9 +187,9 @@ def _server(request: Request) -> str:
 async def show_step(
     request: Request, execution_id: ExecutionId, name: StepName, before: Before = None
 ) -> Response:
-    values = await step.step_view(dashboard(request).engine, execution_id, name, before)
+    values = await step_pages.step_view(dashboard(request).engine, execution_id, name, before)
     address = None if before is not None else _live_address(step_address(execution_id, name), values)
-    return answer_page(request, step.STEP, live=address, **values)
+    return answer_page(request, step_pages.STEP, live=address, **values)
 
 
 @router.get("/steps/{name}/live")
@@ -161,8 +198,8 @@ async def step_live(
 ) -> Response:
     engine = dashboard(request).engine
     return _follow(
-        request, ("step", name), execution_id, step.STEP, step.STEP_BLOCKS,
-        lambda: step.step_view(engine, execution_id, name, None), ended=bool(ended),
+        request, ("step", name), execution_id, step_pages.STEP, step_pages.STEP_BLOCKS,
+        lambda: step_pages.step_view(engine, execution_id, name, None), ended=bool(ended),
     )  # fmt: skip
 
 
@@ -172,17 +209,17 @@ async def show_items(
 ) -> Response:
     """Lists the items of a fan-out. An unknown state is as good as none."""
     wanted = state if state in ITEM_STATES else None
-    values = await step.items_view(dashboard(request).engine, execution_id, name, wanted, after)
-    return answer_page(request, step.ITEMS, **values)
+    values = await step_pages.items_view(dashboard(request).engine, execution_id, name, wanted, after)
+    return answer_page(request, step_pages.ITEMS, **values)
 
 
 @router.get("/steps/{name}/items/{item}")
 async def show_item(
     request: Request, execution_id: ExecutionId, name: StepName, item: ItemNumber, before: Before = None
 ) -> Response:
-    values = await step.item_view(dashboard(request).engine, execution_id, name, item, before)
+    values = await step_pages.item_view(dashboard(request).engine, execution_id, name, item, before)
     address = None if before is not None else _live_address(item_address(execution_id, name, item), values)
-    return answer_page(request, step.ITEM, live=address, **values)
+    return answer_page(request, step_pages.ITEM, live=address, **values)
 
 
 @router.get("/steps/{name}/items/{item}/live")
@@ -191,8 +228,8 @@ async def item_live(
 ) -> Response:
     engine = dashboard(request).engine
     return _follow(
-        request, ("item", name, item), execution_id, step.ITEM, step.ITEM_BLOCKS,
-        lambda: step.item_view(engine, execution_id, name, item, None), ended=bool(ended),
+        request, ("item", name, item), execution_id, step_pages.ITEM, step_pages.ITEM_BLOCKS,
+        lambda: step_pages.item_view(engine, execution_id, name, item, None), ended=bool(ended),
     )  # fmt: skip
 
 
