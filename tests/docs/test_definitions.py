@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import json
 import os
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -59,7 +61,9 @@ def test_python_runs(
 ) -> None:
     """Runs the definitions of a block. If the block is marked so, also runs its tests: `run: pytest` gives them the fixture `tenax`,
     and `run: database` the settings of a database."""
-    names: dict[str, Any] = {"__name__": f"docs_{abs(hash(block.place))}"}
+    module = ModuleType(f"docs_{abs(hash(block.place))}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
+    names = vars(module)
     exec(compile(block.text, block.place, "exec"), names)
     if block.mark is None:
         return

@@ -51,6 +51,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         _EXECUTIONS,
         "Explain why something waits, was retried, failed or gets no work.",
     ),
+    (
+        "logs",
+        "executions.attempt_logs:logs",
+        _EXECUTIONS,
+        "Print what the attempts of an execution have printed.",
+    ),
     ("items", "executions.items:items", _EXECUTIONS, "List the items of a step's fan-out."),
     ("signal", "executions.waits:signal", _EXECUTIONS, "Send a signal to an execution."),
     ("approve", "executions.waits:approve", _EXECUTIONS, "Approve a step that waits for an approval."),
@@ -85,6 +91,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "Give waiting retries another policy.",
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
+    (
+        "lint",
+        "definitions.lint:lint",
+        _DEFINITIONS,
+        "Warn of what workflow files will do and their authors hardly want.",
+    ),
     (
         "import",
         "definitions.import_files:import_files",

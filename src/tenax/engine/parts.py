@@ -25,6 +25,7 @@ from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import give_up_unwanted, release, release_grants
 from tenax.engine.report.report_batches import ReportBatches
 from tenax.engine.submit.batches import Submissions
+from tenax.engine.submit.requested_submissions import RequestedSubmissions
 from tenax.settings import Settings
 from tenax.store.connect import Database
 
@@ -60,6 +61,7 @@ class Parts:
         self.bulk_runner = BulkRunner(self.context, lambda: self.maintenance.leadership.leads)
         self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
         self.workflow_pauses = WorkflowPauses(self.context, lambda: self.maintenance.leadership.leads)
+        self.requested = RequestedSubmissions(self.context, lambda: self.maintenance.leadership.leads)
         self.context.notifier.tell(self._listeners())
 
     def _wake_server_work(self) -> None:
@@ -79,4 +81,5 @@ class Parts:
             connected=self.maintenance.schema.look_soon,
             worker_effects=self.dispatcher.note_worker_effects,
             handed_back=self.dispatcher.fleet.note_handed_back,
+            requests=self.requested.wake,
         )

@@ -35,6 +35,7 @@ from tenax.server.api import (
     filters,
     fleet,
     imports,
+    lint,
     pack_actions,
     packs,
     steps,
@@ -86,6 +87,7 @@ API = (
     packs,
     pack_actions,
     imports,
+    lint,
     callbacks,
     verify,
     audit,
@@ -105,10 +107,16 @@ HOT: dict[str, Endpoint] = {
 }
 
 
-def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:
+def create_app(
+    engine: Engine,
+    settings: Settings,
+    modules: Sequence[ModuleType] = API,
+    authenticator: Authenticator | None = None,
+) -> FastAPI:
     """Makes the app of a running engine.
 
-    Requests need no token only if the settings say `open`, the server listens on loopback, and there are no tokens.
+    Without an `authenticator` of its own, requests need no token only if the settings say `open`, the server listens on loopback,
+    and there are no tokens.
     """
     app = FastAPI(
         title="Tenax",
@@ -118,7 +126,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    authenticator = Authenticator(engine.context, is_open=is_server_open(settings))
+    authenticator = authenticator or Authenticator(engine.context, is_open=is_server_open(settings))
     long_polls = LongPolls()
     app.state.services = Services(engine, authenticator, long_polls, Watchdog(settings.loop_hold))
     for module in modules:

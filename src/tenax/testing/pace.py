@@ -19,6 +19,9 @@ QUIET_SECONDS = 1.0
 """Real seconds in which nothing may happen before a test is told that nothing ever will. Loops of the server, which release
 held work for example, look at their work about once a second."""
 
+UNSERVED_SECONDS = 0.2
+"""Real seconds without any news after which the executions that have no worker get one."""
+
 
 class NothingDue(Exception):
     """Nothing runs, and nothing is due."""
@@ -27,7 +30,14 @@ class NothingDue(Exception):
 class Pace:
     """Moves the clock of a test."""
 
-    def __init__(self, engine: Engine, clock: FakeClock, faults: Faults) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: FakeClock,
+        faults: Faults,
+        serve_all: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._serve_all = serve_all
         self._engine = engine
         self._clock = clock
         self._faults = faults
@@ -61,8 +71,7 @@ class Pace:
                     passed = pending.due is None or pending.due >= at
                     await self.pass_to(at if pending.due is None else min(pending.due, at))
                     continue
-                await changed.wait()
-                changed.clear()
+                await self._wait(changed, pending)
 
     async def pass_to(self, at: datetime) -> None:
         lease = self._engine.context.settings.lease
@@ -75,10 +84,11 @@ class Pace:
             return await find_pending(tx, self._faults.lost, list(self._faults.hanging))
 
     async def _wait(self, changed: asyncio.Event, pending: Pending) -> None:
-        idle = pending.due is None and not pending.busy
         try:
-            async with asyncio.timeout(QUIET_SECONDS if idle else None):
+            async with asyncio.timeout(UNSERVED_SECONDS if pending.busy else QUIET_SECONDS):
                 await changed.wait()
         except TimeoutError:
-            raise NothingDue from None
+            if not pending.busy:
+                raise NothingDue from None
+            await self._serve_all()
         changed.clear()

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tenax.sdk.tasks.application import enter, leave
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.for_tests.databases import TestDatabases
+from tenax.testing.application import TesterApplication
 from tenax.testing.core import open_core
 from tenax.testing.loop_thread import LoopThread
 from tenax.testing.postgres import start_postgres
@@ -44,10 +46,13 @@ class TesterSession:
             self._loop.call(self._open_database(settings, same=same)), settings, lambda: roll[0]
         )
         core = self._loop.call(opened.__aenter__())
+        core.seconds = seconds
+        application = TesterApplication(core, self._loop)
+        enter(application)
         try:
-            core.seconds = seconds
             yield Tester(core, self._loop, url, roll)
         finally:
+            leave(application)
             self._loop.call(opened.__aexit__(None, None, None))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes the page of the Python API: the public names of `tenax`, `tenax.testing` and `tenax.embed`, from their docstrings."""
+"""Makes the page of the Python API: the public names of `tenax`, `tenax.builder`, `tenax.testing` and `tenax.embed`, from their docstrings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import tenax
+import tenax.builder.steps
 import tenax.embed
 import tenax.testing
 from generators.tables import code, table
 
 _GROUPS = {
     "Tasks": ("task", "context", "TaskContext"),
+    "Workflows": ("Workflow",),
     "How an attempt ends": ("Fatal", "Retry", "NotCompleted", "Snooze", "Cancelled"),
     "Clients": ("Client", "SyncClient", "Submission", "Submitted"),
     "Errors": ("TenaxError",),
 }
 _OTHERS = {
+    tenax.builder.steps: ("Step",),
     tenax.testing: ("Tester", "ExecutionResult", "workbench", "Workbench"),
     tenax.embed: ("open_engine", "local_worker"),
 }

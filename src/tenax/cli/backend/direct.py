@@ -13,7 +13,15 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id, user_name
+from tenax.cli.backend.protocol import (
+    BULK_JOB,
+    LETTER,
+    BulkWish,
+    ListFilter,
+    OutputFilter,
+    check_id,
+    user_name,
+)
 from tenax.engine.engine import Engine
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
@@ -92,6 +100,13 @@ class DatabaseBackend:
             check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
         )
         return [to_builtins(item) for item in found]
+
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.progress(check_id(execution_id))]
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        found = await self._engine.output(check_id(execution_id), after=after, **asdict(wanted))
+        return dict(to_builtins(found))
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)

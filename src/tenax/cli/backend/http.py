@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from msgspec import convert
 
-from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
+from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, OutputFilter, check_id
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.events.audit import AuditFilter
 from tenax.model.execution_views import Event, News
@@ -80,6 +80,12 @@ class ServerBackend:
             check_id(execution_id), step, status=status, after=after if after >= 0 else None, limit=limit
         )
         return list(found)
+
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        return list(await self._client.progress(check_id(execution_id)))
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        return await self._client.logs(check_id(execution_id), after=after, **asdict(wanted))
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)

@@ -62,6 +62,15 @@ class BulkWish:
     policy: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OutputFilter:
+    """Selects output: of a step, of an item and of an attempt, each if it is not None."""
+
+    step: str | None = None
+    item: int | None = None
+    attempt: int | None = None
+
+
 class Backend(Protocol):
     """Offers the operations that commands need."""
 
@@ -99,6 +108,14 @@ class Backend(Protocol):
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:
         """Lists the items of a fan-out in the order of its list."""
+        ...
+
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        """Returns how far the running steps are."""
+        ...
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        """Returns a page of what attempts have printed."""
         ...
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Start:
     """Its parent, if that belongs to a tree with a budget."""
     budget: Budget | None = None
     """The rest of the budget of the step that starts the execution."""
+    id: int | None = None
+    """The id that `tenax.submit` has given it already."""
 
     @property
     def limits(self) -> Budget | None:

@@ -10,6 +10,8 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.end_execution import cancel_items
+from tenax.engine.graph.recorded_results import ResultsRecorded
+from tenax.engine.graph.settle import settle_recorded
 from tenax.engine.notifier import announce
 from tenax.engine.operate.marks import Mark
 from tenax.errors import Busy, Conflict
@@ -119,6 +121,9 @@ async def _together(
                 await family.journal.write(tx)
                 if mark is not None and changed:
                     await mark.set(tx)
+        except ResultsRecorded as recorded:
+            await settle_recorded(context, recorded.found)
+            continue
         except Busy:
             if not left:
                 raise
@@ -126,7 +131,7 @@ async def _together(
         announce(context.notifier, family.journal)
         context.notifier.announce(ready=True, server_steps=True)
         return changed
-    raise AssertionError("unreachable")
+    raise Busy(f"execution {execution_id} is changing all the time", remedy="try it again")
 
 
 async def _lock(

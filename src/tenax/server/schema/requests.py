@@ -24,6 +24,7 @@ from tenax.model.filters.parse import MAX_LENGTH
 from tenax.model.fleet.health import HealthReport
 from tenax.model.names import worker_name_fault
 from tenax.model.wire import (
+    AttemptNotes,
     EndedLife,
     Heartbeat,
     Held,
@@ -331,6 +332,17 @@ def _fit_heartbeat(sent: Heartbeat) -> Heartbeat:
     )
 
 
+def _fit_notes(sent: AttemptNotes) -> AttemptNotes:
+    checkpoints = (
+        replace(one, token=_token(one.token, "checkpoints", n, "token"))
+        for n, one in enumerate(sent.checkpoints)
+    )
+    progress = (
+        replace(one, token=_token(one.token, "progress", n, "token")) for n, one in enumerate(sent.progress)
+    )
+    return AttemptNotes(_worker(sent.worker), tuple(checkpoints), tuple(progress), sent.output)
+
+
 def _held(holding: tuple[Held, ...]) -> tuple[Held, ...]:
     if all(_is_canonical(one.token) for one in holding):
         return holding
@@ -382,4 +394,5 @@ _READ_RELEASES: Any = Annotated[list[Release], Meta(max_length=BATCH)]
 REPORTS: Body[list[Reports]] = Body(_READ_REPORTS, _fit_reports)
 RELEASES: Body[list[Release]] = Body(_READ_RELEASES, _fit_releases)
 HEARTBEAT = Body(Heartbeat, _fit_heartbeat, mend=_without_health)
+NOTES = Body(AttemptNotes, _fit_notes)
 ENDED_LIFE = Body(EndedLife, _fit_ended)

@@ -14,6 +14,7 @@ from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import STDIN, parse_inputs
 from tenax.cli.input.key_conflict import key_conflict_text
 from tenax.cli.input.submissions import both_searches_named, submission_for
+from tenax.cli.lint.warn import say_warnings
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
 from tenax.model.wire import Submission, Submitted
@@ -48,6 +49,8 @@ def submit(
     The execution runs as soon as there is a server with a worker (`tenax up`). `tenax run` needs neither.
     """
     from tenax.cli.input.check_definition import check_submission
+    from tenax.cli.input.policies import default_retry
+    from tenax.policy.lint.lint import lint_text
 
     if [workflow, input_file, many].count(STDIN) > 1:
         raise UsageError("stdin can be only one of the workflow, the inputs and the lines")
@@ -61,6 +64,10 @@ def submit(
     submission = submission_for(workflow, parse_inputs(inputs, input_file), key)
     settings = where.settings()
     check_submission(submission, settings)
+    if submission.source is not None:
+        say_warnings(
+            lint_text(submission.source, filename=submission.filename, server_retry=default_retry(settings))
+        )
     with both_searches_named(submission):
         submitted, words = run_async(_submitted(where, settings, submission))
     if not json:
