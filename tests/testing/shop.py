@@ -44,7 +44,7 @@ def count(ctx: TaskContext, until: int) -> list[int]:
     return [first, until]
 
 
-@task(retry=RetryPolicy(max_attempts=3))
+@task(retry=RetryPolicy(max_attempts=3), timeout="1d")
 async def order_all(orders: list[Order]) -> list[int]:
     """Submits other tasks and waits for them."""
     handles = [await invoice.submit(order) for order in orders]
@@ -62,3 +62,9 @@ async def write_in_transaction(ctx: TaskContext, number: int) -> int:
         await connection.execute("insert into effect values ($1)", number)
         ctx.complete(number)
     return number
+
+
+@task
+def order_one(order: Order) -> int:
+    """Waits for another task in a thread."""
+    return invoice.submit_sync(order).result().id

@@ -51,3 +51,20 @@ async def test_an_effect_is_there_once_although_the_report_is_lost(tenax: Tester
     execution.assert_attempts("run", 1)
     assert await connection.fetch("select number from effect") == [(7,)]
     await connection.close()
+
+
+def test_a_task_that_submits_tasks(tenax: Tester) -> None:
+    tenax.fail(shop.invoice, attempt=1)
+    orders = [shop.Order(number, date(2026, 1, 1)) for number in (1, 2, 3)]
+    assert tenax.run(shop.order_all, orders).result == [1, 2, 3]
+    assert len(tenax.executions()) == 4
+
+
+def test_a_task_that_waits_beyond_its_timeout(tenax: Tester) -> None:
+    """Its timeout is 5 minutes, and the task that it waits for retries after 2 hours."""
+    tenax.fail(shop.invoice, attempt=1)
+    tenax.run(shop.order_one, shop.Order(1, date(2026, 1, 1))).assert_failed(failure_class="timeout")
+
+
+def test_a_task_that_waits_in_a_thread(tenax: Tester) -> None:
+    assert tenax.run(shop.order_one, shop.Order(1, date(2026, 1, 1))).result == 1

@@ -49,6 +49,7 @@ class Pace:
         """
         notifier = self._engine.context.notifier
         async with notifier.following_all() as changed, notifier.following(execution_id) as own:
+            own.set()  # it may have ended before
             while True:
                 pending = await self._pending()
                 if own.is_set() or not pending.busy:
@@ -74,14 +75,23 @@ class Pace:
                 await self._wait(changed, pending)
 
     async def pass_to(self, at: datetime) -> None:
-        lease = self._engine.context.settings.lease
-        over = await self._clock.pass_to(at, running=list(self._faults.hanging), lease=lease)
+        settings = self._engine.context.settings
+        running = [*self._faults.hanging, *(token for token, _ in self._faults.waiting)]
+        over = await self._clock.pass_to(
+            at, running=running, lease=settings.lease, grace=settings.timeout_grace
+        )
         self._faults.end_hanging(over)
         self._engine.context.notifier.announce(ready=True, server_steps=True, messages=True, due_in=0.0)
 
     async def _pending(self) -> Pending:
         async with self._engine.context.transaction() as tx:
-            return await find_pending(tx, self._faults.lost, list(self._faults.hanging))
+            return await find_pending(
+                tx,
+                lost=self._faults.lost,
+                hanging=self._faults.hanging,
+                waiting=self._faults.waiting,
+                grace=self._engine.context.settings.timeout_grace,
+            )
 
     async def _wait(self, changed: asyncio.Event, pending: Pending) -> None:
         try:
