@@ -17,15 +17,11 @@ SAME_THING = {
     "Workflow": "the body of a request that stores a workflow, its definition, and one that is built in Python",
 }
 """The names of several classes, each with the reason."""
-SHOWING = ("drawing", "ui")
-"""Rooms whose classes may have the name of what they show."""
 
 
 def test_classes_of_different_meaning_have_different_names():
     places = defaultdict(list)
     for file in sorted(SOURCE.rglob("*.py")):
-        if file.relative_to(SOURCE).parts[0] in SHOWING:
-            continue
         for node in ast.parse(file.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(file.relative_to(SOURCE)))

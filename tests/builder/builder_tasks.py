@@ -56,3 +56,8 @@ class Address:
 )
 def deliver(address: Address, on: date | None = None) -> str:
     return f"{address.street} {address.number} {on}"
+
+
+@task(concurrency={"limit": 1, "key": "{{ input.account }}"})
+def book(account: str) -> str:
+    return account

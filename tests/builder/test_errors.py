@@ -84,6 +84,7 @@ def test_a_circle_is_named_at_a_step() -> None:
         (lambda wf: wf.step(tasks.limited, order=1, timeout=2), "limited", "`timeout` is a key of the step and an argument"),
         (lambda wf: wf.step(tasks.limited, 1, args=[1, 2]), "limited", "give all arguments in `args`, or none"),
         (lambda wf: wf.step(lambda: 1), "<lambda>", "use a function of a module"),
+        (lambda wf: wf.step(tasks.book, account="a"), "book", "give this step a `concurrency` of its own"),
         (lambda wf: wf.step("m:f", 1, b=2), "f", "by position or all by name"),
         (lambda wf: wf.step(tasks.refund, receipt=1), "refund.args", "receipt: expected str, got int"),
         (lambda wf: wf.step(tasks.deliver, address={"street": 5}), "deliver.args", "address.street: expected str, got int"),

@@ -182,6 +182,7 @@ def test_the_options_of_a_task_are_keys_of_its_step_unless_it_has_its_own() -> N
     first.compensate(tasks.deliver, address={"street": wf.result}, timeout="5s")
     wf.step(tasks.deliver, step="own", address={"street": "x"}, queue="other", retry=False)
     wf.step(tasks.ship.options(queue="sea", priority=1), receipt="R")
+    wf.step(tasks.book, account="a", concurrency=5)
     steps = steps_of(wf)
     assert steps["deliver"] == {
         "step": "deliver",
@@ -203,6 +204,7 @@ def test_the_options_of_a_task_are_keys_of_its_step_unless_it_has_its_own() -> N
             "labels": {"zone": "eu"},
         },
     }
+    assert steps["book"]["concurrency"] == 5
     assert (steps["ship"]["task"], steps["ship"]["queue"], steps["ship"]["priority"]) == (
         "ship-parcel",
         "sea",

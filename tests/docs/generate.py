@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `generators`, beside this 
 from generators import cli as cli_tables
 from generators import dashboard, diagrams
 from generators import events as events_tables
-from generators import first_minutes as first_minutes_tables
 from generators import imports as imports_tables
 from generators import limits as limits_tables
 from generators import metrics as metrics_tables
@@ -33,7 +32,6 @@ BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.
 BLOCKS: Mapping[str, Callable[[], str]] = {
     **policy_tables.BLOCKS,
     **events_tables.BLOCKS,
-    **first_minutes_tables.BLOCKS,
     **imports_tables.BLOCKS,
     **reference_tables.BLOCKS,
     **cli_tables.BLOCKS,

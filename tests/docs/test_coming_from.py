@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from blocks import blocks_of
-from generators.first_minutes import PAGE, quick_starts
+from generators.python import COMING_FROM, quick_starts
 from support.processes import Household
 
 SYSTEMS = ("Celery", "Procrastinate", "DBOS", "Prefect")
@@ -17,7 +17,7 @@ SYSTEMS = ("Celery", "Procrastinate", "DBOS", "Prefect")
 @pytest.fixture
 def house(tmp_path: Path, own_database_url: str) -> Household:
     """Returns a household in a folder with all programs of the page."""
-    for block in blocks_of(PAGE):
+    for block in blocks_of(COMING_FROM):
         if block.mark is not None and block.mark.startswith("file: "):
             (tmp_path / block.mark.removeprefix("file: ")).write_text(block.text)
     return Household(tmp_path, tmp_path / "home", database_url=own_database_url)

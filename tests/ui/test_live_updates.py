@@ -12,7 +12,7 @@ from playwright.async_api import expect
 
 from tenax.errors import Busy, Unreachable
 from tenax.ui.live import topics
-from tenax.ui.live.fragments import Rendered, event_text, read_digests
+from tenax.ui.live.fragments import RenderedPage, event_text, read_digests
 from tenax.ui.live.topics import Subject, Topics
 
 ONE = "name: one\nworkflow: [{step: a, type: python, task: t}]\n"
@@ -127,8 +127,8 @@ async def set_hidden(page, *, hidden: bool) -> None:
 
 
 def test_an_event_has_only_the_fragments_that_differ():
-    before = Rendered.of({"a": "<p id=a>1</p>", "b": "<p id=b>1</p>"})
-    after = Rendered.of({"a": "<p id=a>1</p>", "b": "<p id=b>\n2</p>"})
+    before = RenderedPage.of({"a": "<p id=a>1</p>", "b": "<p id=b>1</p>"})
+    after = RenderedPage.of({"a": "<p id=a>1</p>", "b": "<p id=b>\n2</p>"})
     event = after.event_after(before.id).decode()
     assert "id=b" in event
     assert "<p id=a>" not in event
@@ -140,7 +140,7 @@ def test_an_event_has_only_the_fragments_that_differ():
 @pytest.mark.parametrize("known", ["", ",", "=", "a", "x" * 9000, "a=1,a=2", "\x00=,;"])
 def test_any_text_of_a_browser_is_read_as_an_id(known):
     assert set(read_digests(known)) <= {"", "a", "\x00"}
-    assert Rendered.of({"b": "<p>"}).event_after(known)
+    assert RenderedPage.of({"b": "<p>"}).event_after(known)
 
 
 def test_no_text_can_end_an_event_early():
@@ -191,6 +191,16 @@ async def test_many_changes_at_once_are_one_rendering():
 
 
 async def test_a_page_is_rendered_again_after_a_while_without_news():
+    counted, all_topics = Counted(), Topics()
+    async with all_topics.reading(counted.subject(every=0.01)) as topic:
+        await topic.next((None, None), SECONDS)
+        await topic.next(topic.state, SECONDS)
+        assert counted.renderings == 2
+
+
+async def test_one_slow_rendering_does_not_stop_a_page_for_long(monkeypatch):
+    monkeypatch.setattr(topics, "COST_PAUSE", 1e9)
+    monkeypatch.setattr(topics, "MAX_PAUSE", 0.01)
     counted, all_topics = Counted(), Topics()
     async with all_topics.reading(counted.subject(every=0.01)) as topic:
         await topic.next((None, None), SECONDS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from support.browse.browsing import assert_accessible, sign_in
 from support.serve.served import in_database
 
@@ -19,6 +19,11 @@ def form_token(http: httpx2.Client) -> str:
     found = re.search(r'name="form_token" value="([0-9a-f]+)"', http.get("/sign-in").text)
     assert found is not None
     return found[1]
+
+
+def fields_of(html: str) -> dict[str, str]:
+    """Returns what the form of the sign-in sends."""
+    return dict(re.findall(r'name="(\w+)"[^>]*value="([^"]*)"', html))
 
 
 def enter(http: httpx2.Client, **fields: str) -> httpx2.Response:
@@ -58,6 +63,54 @@ async def test_without_scripts_the_link_has_a_button(start_with_link, browser):
         page = await plain.open(link)
         await page.get_by_role("button", name="Sign in").click()
         await expect(page).to_have_url(f"{server.url}/")
+
+
+async def test_a_page_that_sends_its_code_twice_signs_in(start_with_link, browser):
+    server, link = start_with_link
+    sent: list[str] = []
+    is_lost = asyncio.Event()
+
+    async def lose_first_answer(route: Route) -> None:
+        """Lets the server answer the first request, and gives the browser no answer, as if a slow one had been given up."""
+        if route.request.method == "POST":
+            sent.append(route.request.post_data or "")
+        if len(sent) == 1:
+            await asyncio.to_thread(httpx2.post, f"{server.url}/sign-in", data=dict(parse_qsl(sent[0])))
+            await route.abort("aborted")
+            is_lost.set()
+        else:
+            await route.continue_()
+
+    page = await browser.open(f"{server.url}/sign-in")
+    await browser.context.route("**/sign-in", lose_first_answer)
+    await page.goto(link, wait_until="commit")
+    await is_lost.wait()
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page).to_have_url(f"{server.url}/")
+    await expect(page.locator(".who")).to_contain_text("admin")
+    assert len(sent) == 2
+    assert sent[0] == sent[1]
+
+
+def test_the_code_of_a_link_is_good_for_one_page(start_with_link):
+    server, link = start_with_link
+    with server.http() as http:
+        first, second = (fields_of(http.get(link).text) for _ in range(2))
+        answers = [http.post("/sign-in", data=fields) for fields in (first, first, second)]
+    assert [one.status_code for one in answers] == [303, 303, 401]
+
+
+def test_a_link_stays_good_while_the_database_is_away(start_with_link):
+    server, link = start_with_link
+    with server.http() as http:
+        fields = fields_of(http.get(link).text)
+        server.execute("alter table tenax.token rename to token_away")
+        try:
+            refused = http.post("/sign-in", data=fields)
+        finally:
+            server.execute("alter table tenax.token_away rename to token")
+        assert refused.status_code == 500
+        assert http.post("/sign-in", data=fields_of(http.get(link).text)).status_code == 303
 
 
 def test_looking_at_the_link_does_not_use_it_up(start_with_link):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenax.web.sessions import SESSION_SECONDS, Sessions
-from tenax.web.sign_in_codes import CODE_SECONDS, MOST_CODES, SignInCodes
+from tenax.web.sign_in_codes import AGAIN_SECONDS, CODE_SECONDS, MOST_CODES, SignInCodes
 
 
 class Clock:
@@ -69,6 +69,27 @@ def test_a_code_is_taken_once(clock):
     assert codes.take(f"{code}x") is None
     assert codes.take(code) == 7
     assert codes.take(code) is None
+
+
+def test_the_page_that_has_used_a_code_may_send_it_again_for_a_while(clock):
+    codes = SignInCodes(clock=clock)
+    code = codes.make(7)
+    assert codes.take(code, "page") == 7
+    assert codes.take(code, "other") is None
+    assert codes.take(code) is None
+    clock.now += AGAIN_SECONDS - 1
+    assert codes.take(code, "page") == 7
+    clock.now += 1
+    assert codes.take(code, "page") is None
+
+
+def test_a_code_that_is_given_back_is_good_for_any_page(clock):
+    codes = SignInCodes(clock=clock)
+    code = codes.make(7)
+    codes.take(code, "page")
+    codes.give_back(code)
+    assert codes.take(code, "other") == 7
+    assert codes.take(code, "page") is None
 
 
 def test_a_code_expires(clock):

@@ -85,7 +85,7 @@ def python_keys(shape: type[Shape], call: Call, keys: Mapping[str, Any]) -> dict
     """
     own = {key: value for key, value in keys.items() if _file_key(key, shape) is not None}
     named = {key: value for key, value in keys.items() if key not in own}
-    options = {key: value for key, value in call.options.items() if key in shape.key_names()}
+    options = _options(shape, call, own)
     given = {"type": "python", "task": call.task_name, **options}
     if "args" in own:
         if call.given or named:
@@ -100,6 +100,21 @@ def python_keys(shape: type[Shape], call: Call, keys: Mapping[str, Any]) -> dict
         raise call.line.refusal(call.step, message)
     args = _fitting(bind(replace(call, named=named), shape.key_names()), call)
     return {**given, **({"args": args} if args else {}), **own}
+
+
+def _options(shape: type[Shape], call: Call, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of the task that are keys of the step. Refuses a template in one that the step does not replace."""
+    options = {
+        key: value for key, value in call.options.items() if key in shape.key_names() and key not in own
+    }
+    later = next((key for key, value in options.items() if _is_known_later(value)), None)
+    if later is not None:
+        message = (
+            f"`{later}` of the task has a template, which reads the arguments of a task that is submitted on its own: "
+            f"give this step a `{later}` of its own"
+        )
+        raise call.line.refusal(call.step, message)
+    return options
 
 
 def _fitting(args: list[Any] | dict[str, Any], call: Call) -> list[Any] | dict[str, Any]:

@@ -179,6 +179,12 @@ app.command(
     help="List the saved filters, or save or remove one.",
 )
 app.command(
+    "tenax.cli.commands.operate.schedules:schedules",
+    name="schedules",
+    group=_EXECUTIONS,
+    help="List schedules, or show, create, pause, resume, run or delete one.",
+)
+app.command(
     "tenax.cli.commands.operate.bulk:bulk",
     name="bulk",
     group=_EXECUTIONS,
@@ -232,6 +238,7 @@ COMMAND_NAMES = (
     "dead-letters",
     "agent",
     "filters",
+    "schedules",
     "bulk",
     "pack",
     "action",

@@ -204,7 +204,8 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
             return f"{data.get('actor')} asked for {data.get('action')}{whose}{by}{why}"
         case "signal_received":
             with_data = f", with {one_line(data['data'], 100)}" if data.get("data") is not None else ""
-            return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}"
+            why = f": {data['reason']}" if data.get("reason") else ""
+            return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}{why}"
         case "step_unreachable":
             return f"unreachable because of {data.get('cause')}"
         case "execution_failed":

@@ -33,8 +33,6 @@ from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
-    ImportedFile,
-    LintReport,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -77,6 +75,8 @@ class Engine(EngineReads):
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
         self.budget_keeper = parts.budget_keeper
+        self.schedules = parts.schedules
+        self.schedule_runner = parts.schedule_runner
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -140,7 +140,7 @@ class Engine(EngineReads):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            definitions.check_key(submission)
+            definitions.check_submission(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -148,7 +148,17 @@ class Engine(EngineReads):
             if time_slice.is_over:
                 await time_slice.give_way()
             checked = await self.context.reading.check(plan.workflow, one.input)
-            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
+            starts.append(
+                Start(
+                    plan,
+                    plan_id,
+                    checked,
+                    one.key,
+                    one.base_dir,
+                    start_at=one.start_at,
+                    start_in=one.start_in,
+                )
+            )
         return await self._submit(starts)
 
     async def execute(self, wanted: WantedExecution) -> LinkedExecution:
@@ -179,16 +189,6 @@ class Engine(EngineReads):
         """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
         return await definitions.store_workflow(self.context, source, filename, files, actor)
 
-    async def translate_file(
-        self, source: str, *, filename: str | None = None, system: str | None = None
-    ) -> ImportedFile:
-        """Translates a file of another system into workflow files, and stores nothing."""
-        return await self.context.reading.translate(source, filename, system)
-
-    async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
-        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
-        return await self.context.reading.lint(source, filename)
-
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""
         return await definitions.is_called_back(self.context, await views.plan_id(self.context, execution_id))
@@ -207,10 +207,19 @@ class Engine(EngineReads):
         return await act(self.context, execution_id, asked, actor=actor)
 
     async def signal(
-        self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        actor: str,
+        reason: str | None = None,
     ) -> SignalAnswer:
         """Gives a signal to the step that waits for it, or keeps it until a step does."""
-        return await signals.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
+        return await signals.signal(
+            self.context, execution_id, name, data=data, key=key, actor=actor, reason=reason
+        )
 
     async def decide_approval(
         self,

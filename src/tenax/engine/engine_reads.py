@@ -26,7 +26,16 @@ from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.metrics.pages import DecisionPage, EventPage, ExecutionPage, ItemStrip, StateCounts
 from tenax.model.metrics.workflows import WorkflowPage
-from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
+from tenax.model.views import (
+    ExecutionSummary,
+    Explanation,
+    ImportedFile,
+    ItemInfo,
+    LintReport,
+    Tree,
+    Verified,
+    WorkflowInfo,
+)
 
 
 class EngineReads:
@@ -248,3 +257,13 @@ class EngineReads:
     async def tree(self, execution_id: int) -> Tree:
         """Returns an execution with all its descendants."""
         return await views.tree(self.context, execution_id)
+
+    async def translate_file(
+        self, source: str, *, filename: str | None = None, system: str | None = None
+    ) -> ImportedFile:
+        """Translates a file of another system into workflow files, and stores nothing."""
+        return await self.context.reading.translate(source, filename, system)
+
+    async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
+        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
+        return await self.context.reading.lint(source, filename)

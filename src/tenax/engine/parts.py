@@ -24,6 +24,8 @@ from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import give_up_unwanted, release, release_grants
 from tenax.engine.report.report_batches import ReportBatches
+from tenax.engine.schedules.runner import ScheduleRunner
+from tenax.engine.schedules.schedules import Schedules
 from tenax.engine.submit.batches import Submissions
 from tenax.engine.submit.requested_submissions import RequestedSubmissions
 from tenax.settings import Settings
@@ -48,7 +50,9 @@ class Parts:
         self.inbox_delivery = InboxDelivery(self.context, partial(family.cancel_for_parent, self.context))
         self.reaper = Reaper(self.context)
         self.budget_keeper = BudgetKeeper(self.context)
-        self.timers = Timers(self.context, self.reaper)
+        self.schedules = Schedules(self.context)
+        self.schedule_runner = ScheduleRunner(self.context)
+        self.timers = Timers(self.context, self.reaper, self.schedule_runner.start_due)
         self.maintenance = Maintenance(
             self.context,
             self.dispatcher.fleet,

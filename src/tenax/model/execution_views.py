@@ -219,6 +219,8 @@ class Execution(View):
     compensation: Compensation | None
     """The state of the compensations of an execution that failed. None if there is nothing to undo."""
     created_at: str
+    starts_at: str | None
+    """When an execution starts that was submitted to start later. It is paused until then. Null once it has started."""
     budgets: list[TreeBudget]
     """The budgets of the trees that it belongs to, the outermost first. Its own is the last, if it has one."""
     deadline_at: str | None

@@ -19,6 +19,7 @@ from tenax.model.wire_types import (
     BATCH,
     Attempt,
     Count,
+    Delay,
     Files,
     Fraction,
     Id,
@@ -32,6 +33,7 @@ from tenax.model.wire_types import (
     Slots,
     Source,
     Text,
+    Time,
     Token,
     WorkerName,
 )
@@ -349,6 +351,10 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_dir: Text | None = None
     files: Files = msgspec.field(default_factory=dict)
     """The definitions that `file:` of workflow steps names, by their paths from the folder of the source."""
+    start_at: Time | None = None
+    """When its first steps start. A time in the past is now."""
+    start_in: Delay | None = None
+    """Seconds after which its first steps start. Excludes `start_at`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
 
+from tenax.model.durations import LONGEST
 from tenax.model.names import MAX_WORKER_NAME
 
 BATCH = 1000
@@ -37,6 +39,9 @@ Token = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
 WorkerName = Annotated[str, Meta(min_length=1, max_length=MAX_WORKER_NAME)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=100)]
+Time = Annotated[datetime, Meta(tz=True)]
+"""A point in time with its zone, as RFC 3339."""
+Delay = Annotated[float, Meta(ge=0, le=LONGEST)]
 Labels = Annotated[dict[Name, Annotated[str, Meta(max_length=200, pattern=PLAIN)]], Meta(max_length=100)]
 Text = Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
 Source = Annotated[str, Meta(pattern=PLAIN)]

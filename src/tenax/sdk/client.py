@@ -217,9 +217,17 @@ class Client(PackClient):
     async def resume(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/resume", body={"reason": reason})
 
-    async def signal(self, execution_id: int, name: str, *, data: Any = None, key: str | None = None) -> Any:
+    async def signal(
+        self,
+        execution_id: int,
+        name: str,
+        *,
+        data: Any = None,
+        key: str | None = None,
+        reason: str | None = None,
+    ) -> Any:
         """Sends a signal to the step that waits for it, now or later. A repeated `key` sends the signal only once."""
-        body = {"name": name, "data": data, "key": key}
+        body = {"name": name, "data": data, "key": key} | ({} if reason is None else {"reason": reason})
         return await self._call("POST", f"/v1/executions/{execution_id}/signals", body=body)
 
     async def approve(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Generator, MutableMapping
+from collections.abc import Awaitable, MutableMapping
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import Usage
@@ -15,57 +15,7 @@ from tenax.model.attempt.usage import read_usage
 from tenax.model.json_text import decode
 from tenax.model.wire import Assignment
 from tenax.sdk.outcomes import Cancelled
-
-MAX_MESSAGE = 200
-"""Characters of a message of progress. A longer one is cut."""
-
-
-class Checkpoint(NamedTuple):
-    """Is a checkpoint, with its number within the attempt."""
-
-    number: int
-    value: str
-    """The value as JSON."""
-
-
-class AttemptProgress(NamedTuple):
-    """Is the progress that an attempt has told."""
-
-    fraction: float | None
-    message: str | None
-
-
-class LiveState:
-    """Holds the last values that an attempt has told. Attempts that tell nothing have none."""
-
-    __slots__ = ("checkpoint", "progress", "usage")
-
-    def __init__(self) -> None:
-        self.usage: Usage | None = None
-        self.checkpoint: Checkpoint | None = None
-        self.progress: AttemptProgress | None = None
-
-
-class Done:
-    """Can be awaited, and is done already."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, None, None]:
-        return
-        yield
-
-
-DONE = Done()
-
-
-def read_progress(fraction: float | None, message: str | None) -> AttemptProgress:
-    """Checks what an attempt says of its progress."""
-    if fraction is not None and not 0 <= fraction <= 1:
-        raise UsageError(f"progress({fraction}): expected a number from 0 to 1")
-    if fraction is None and message is None:
-        raise UsageError("progress() needs a fraction from 0 to 1, a message, or both")
-    return AttemptProgress(fraction, None if message is None else message[:MAX_MESSAGE])
+from tenax.sdk.tasks.told import DONE, AttemptProgress, Checkpoint, LiveState, read_progress
 
 
 class Channel(Protocol):

@@ -28,11 +28,8 @@ from tenax.server.access import is_server_open, own_token, set_up_access
 from tenax.server.api import (
     actions,
     attune,
-    bulk,
     callbacks,
-    dead_letters,
     executions,
-    filters,
     fleet,
     imports,
     lint,
@@ -43,6 +40,7 @@ from tenax.server.api import (
     workflows,
 )
 from tenax.server.api.admin import audit, docs, health, tokens, verify
+from tenax.server.api.operate import bulk, dead_letters, filters, schedules
 from tenax.server.metrics import routes as metrics
 from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
@@ -84,6 +82,7 @@ API = (
     filters,
     bulk,
     workflows,
+    schedules,
     packs,
     pack_actions,
     imports,

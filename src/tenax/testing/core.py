@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import to_builtins
@@ -20,10 +21,11 @@ from tenax.settings.worker_options import worker_options
 from tenax.store.connect import Database
 from tenax.store.for_tests.fake_clock import FakeClock
 from tenax.testing.failure_texts import story
-from tenax.testing.faults import Faults, FaultyWorker
+from tenax.testing.faults import Faults, FaultyExecutor, FaultyTransport
 from tenax.testing.pace import NothingDue, Pace
 from tenax.transactions.task_database import TaskDatabase
 from tenax.worker.waiting import cancel_and_wait
+from tenax.worker.worker import Worker
 
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
 
@@ -156,8 +158,12 @@ class Core:
             "drain": 0.0,
             "database": TaskDatabase(self.engine.context.database.url),
         }
-        worker = FaultyWorker(
-            self.engine, self.faults, name=f"test-{execution_id}", execution_id=execution_id, **options
+        worker = Worker(
+            FaultyTransport(self.engine, self.faults),
+            name=f"test-{execution_id}",
+            execution_id=execution_id,
+            wrap_executor=partial(FaultyExecutor, faults=self.faults),
+            **options,
         )
         self._workers[execution_id] = asyncio.create_task(worker.run(asyncio.Event()))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from tenax.embed import LocalTransport
 from tenax.engine.engine import Engine
@@ -15,7 +14,6 @@ from tenax.sdk.context import TaskContext
 from tenax.testing.injections import Effect, GiveOutcome, Injections, LoseWorker, TimeOut
 from tenax.worker.executors import Executor
 from tenax.worker.handlers.error_outcomes import timeout_failure
-from tenax.worker.worker import Worker
 
 
 class Faults:
@@ -135,14 +133,3 @@ class FaultyExecutor:
 
     async def close(self) -> None:
         await self._inner.close()
-
-
-class FaultyWorker(Worker):
-    """Is a worker at whose attempts a test injects something."""
-
-    def __init__(self, engine: Engine, faults: Faults, *, name: str, **options: Any) -> None:
-        super().__init__(FaultyTransport(engine, faults), name=name, **options)
-        self._faults = faults
-
-    def _executor_of(self, assignment: Assignment) -> Executor:
-        return FaultyExecutor(super()._executor_of(assignment), self._faults)

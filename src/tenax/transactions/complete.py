@@ -8,7 +8,7 @@ from tenax.errors import UsageError
 from tenax.model.json_text import encode
 from tenax.sdk.context import RecordedResult, TaskContext, context
 from tenax.sdk.outcomes import Cancelled
-from tenax.transactions.drivers import Call, call, call_sync
+from tenax.transactions.drivers import DriverCall, call, call_sync
 
 LEASE_LOST = "TX001"
 """The SQLSTATE of `tenax.complete` for a lease that is not valid any more."""
@@ -19,7 +19,7 @@ UNDEFINED = frozenset({"42883", "3F000", "42P01"})
 async def complete(connection: Any, result: Any = None) -> None:
     """Completes the running attempt with this result, once the transaction of the connection commits.
 
-    Call it last, and commit before the task returns. Raises `Cancelled` if the attempt's lease is not valid any more.
+    DriverCall it last, and commit before the task returns. Raises `Cancelled` if the attempt's lease is not valid any more.
     """
     running = context()
     await complete_attempt(connection, running, running.completion_of(result))
@@ -51,13 +51,13 @@ def complete_attempt_sync(connection: Any, running: TaskContext, completion: Rec
         raise
 
 
-def _call(running: TaskContext, completion: RecordedResult) -> Call:
+def _call(running: TaskContext, completion: RecordedResult) -> DriverCall:
     arguments = {
         "item_id": ("bigint", running.item_id),
         "token": ("uuid", running.token),
         "result": ("jsonb", None if completion.result is None else encode(completion.result)),
     }
-    return Call("complete", arguments)
+    return DriverCall("complete", arguments)
 
 
 def _explain(error: Exception, running: TaskContext) -> None:

@@ -17,7 +17,7 @@ SUPPORTED = "asyncpg, psycopg 3, SQLAlchemy 2 or Django"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DriverCall:
     """Is a call of a function `tenax.NAME` with named arguments of these types. Arguments that are None are left out."""
 
     name: str
@@ -48,7 +48,7 @@ def _cast(mark: str, type_: str) -> str:
     )
 
 
-async def call(connection: Any, function: Call) -> Any:
+async def call(connection: Any, function: DriverCall) -> Any:
     """Calls a function with a connection for asyncio. Returns its value."""
     driver = _driver_of(connection, wanted="async")
     statement, values = function.statement(driver)
@@ -64,7 +64,7 @@ async def call(connection: Any, function: Call) -> Any:
             return (await connection.execute(_text(statement), values)).scalar()
 
 
-def call_sync(connection: Any, function: Call) -> Any:
+def call_sync(connection: Any, function: DriverCall) -> Any:
     """Calls a function with a connection that blocks. Returns its value."""
     driver = _driver_of(connection, wanted="sync")
     statement, values = function.statement(driver)

@@ -8,7 +8,7 @@ from typing import Any
 from tenax.errors import InvalidInput
 from tenax.model.json_text import encode, json_fault
 from tenax.model.wire import Submission
-from tenax.transactions.drivers import Call, call, call_sync
+from tenax.transactions.drivers import DriverCall, call, call_sync
 
 
 async def submit(
@@ -34,7 +34,7 @@ def submit_sync(
     return int(call_sync(connection, _call(work, input, key)))
 
 
-def _call(work: str | Submission, given: Mapping[str, Any] | None, key: str | None) -> Call:
+def _call(work: str | Submission, given: Mapping[str, Any] | None, key: str | None) -> DriverCall:
     submission = work if isinstance(work, Submission) else Submission(workflow=work)
     values = {**submission.input, **(given or {})}
     if (fault := json_fault(values)) is not None:
@@ -48,4 +48,4 @@ def _call(work: str | Submission, given: Mapping[str, Any] | None, key: str | No
         "base_dir": ("text", submission.base_dir),
         "files": ("jsonb", encode(submission.files) if submission.files else None),
     }
-    return Call("submit", arguments)
+    return DriverCall("submit", arguments)

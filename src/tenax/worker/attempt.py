@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import Literal
 
 from msgspec.structs import replace
@@ -59,6 +59,10 @@ class RunningAttempt:
         recorded = self.context.close()
         return told if recorded is None else _with_recorded(told, recorded, self.assignment)
 
+    def handed_back(self, worker: str) -> Release:
+        """Returns the release of an attempt that its worker does not finish, because it stops."""
+        return make_release(self.assignment, "draining", f"worker {worker} is stopping")
+
     def end_early(self, override: Outcome | Release) -> bool:
         """Cancels the attempt and keeps `override` as its report. Returns False if the worker has ended it already."""
         if self.override is not None:
@@ -79,6 +83,10 @@ def with_request(outcome: Outcome, assignment: Assignment) -> Outcome:
     if outcome.facts is None:
         return outcome
     return replace(outcome, facts=replace(outcome.facts, request=shown_request(assignment) or None))
+
+
+def count_in_words(attempts: Sized) -> str:
+    return "1 attempt is" if len(attempts) == 1 else f"{len(attempts)} attempts are"
 
 
 def usage_to_tell(attempts: Iterable[RunningAttempt]) -> list[HeldUsage]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -30,6 +30,7 @@ from tenax.model.wire import (
 )
 from tenax.worker.attempt import (
     RunningAttempt,
+    count_in_words,
     is_success,
     make_release,
     make_report,
@@ -94,26 +95,25 @@ class Worker:
         life: str | None = None,
         agents: AgentDefaults = NO_AGENT_DEFAULTS,
         database: Transactions | None = None,
+        wrap_executor: Callable[[Executor], Executor] | None = None,
     ) -> None:
         """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None. Its tasks complete in
         transactions of `database` (`ctx.transaction()`).
 
         `life` is a UUID that names this run of the process, if a supervisor chose one. `environment` defaults to that of this
-        process.
+        process. `wrap_executor` is applied to each executor: tests inject failures with it.
         """
         self._transport = transport
         offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
         self._registration = Registration(name, *offers, life, execution_id, PROTOCOL)
-        self._slots = slots
-        self._drain = drain
-        self._wait = wait
+        self._slots, self._drain, self._wait = slots, drain, wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
         self._services = WorkerServices(self._secrets, database)
         self._link = Link()
-        kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
         self._executors = Executors(
-            self._count_overdue, kept, http_addresses=http_addresses, max_result=max_result, agents=agents
-        )
+            self._count_overdue, PackCache(fetches_over(transport, self._link), packs, pack_cache),
+            http_addresses=http_addresses, max_result=max_result, agents=agents, wrap=wrap_executor,
+        )  # fmt: skip
         self._notes = NoteSender(name, transport, self._link, self._secrets)
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
@@ -160,7 +160,7 @@ class Worker:
                 raise self._orders.conflict()
         finally:
             for attempt in list(self._running.values()):
-                attempt.end_early(self._handed_back(attempt))
+                attempt.end_early(attempt.handed_back(self._registration.worker))
             await self._attempts_ended()
             await cancel_and_wait(*activities)
             await self._executors.close()
@@ -281,11 +281,11 @@ class Worker:
         told: Outcome | Release
         try:
             attempt.raise_if_ended()
-            executor = self._executor_of(assignment)
+            executor = self._executors.of(assignment.runtime)
             filled = self._secrets.fill(assignment) if assignment.secrets else assignment
             told = await executor.run(filled, attempt.context)
         except asyncio.CancelledError:
-            told = self._handed_back(attempt)
+            told = attempt.handed_back(self._registration.worker)
         except NoHandler as error:
             told = make_release(assignment, "no_handler", str(error))
         except SecretMissing as error:
@@ -300,9 +300,6 @@ class Worker:
         if attempt.override is not None and not is_success(told):
             told = attempt.override
         self._settle(attempt, attempt.with_usage(told))
-
-    def _executor_of(self, assignment: Assignment) -> Executor:
-        return self._executors.of(assignment.runtime)
 
     def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
@@ -368,12 +365,10 @@ class Worker:
         """Waits for the running attempts until the drain time is over, hands back the rest, and reports everything."""
         if self._running:
             if not at_once.is_set():
-                count = len(self._running)
-                running = "1 attempt is" if count == 1 else f"{count} attempts are"
-                log.info("draining: %s running, up to %g s", running, self._drain)
+                log.info("draining: %s running, up to %g s", count_in_words(self._running), self._drain)
             await wait_at_most(self._drain, at_once, self._no_attempts(), *activities)
         for attempt in list(self._running.values()):
-            attempt.end_early(self._handed_back(attempt))
+            attempt.end_early(attempt.handed_back(self._registration.worker))
         await self._attempts_ended()
         await wait_at_most(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
         await wait_at_most(NOTES_SECONDS, asyncio.Event(), self._notes.wait_until_empty(), *activities)
@@ -392,7 +387,7 @@ class Worker:
         self._pool.clear()
         # Attempts that have not begun, and functions that ignore their cancellation.
         for attempt in list(self._running.values()):
-            self._settle(attempt, attempt.override or self._handed_back(attempt))
+            self._settle(attempt, attempt.override or attempt.handed_back(self._registration.worker))
 
     async def _flush(self) -> None:
         await self._outbox.wait_until_empty()
@@ -403,6 +398,3 @@ class Worker:
                 await self._link.pause()
             else:
                 return
-
-    def _handed_back(self, attempt: RunningAttempt) -> Release:
-        return make_release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")

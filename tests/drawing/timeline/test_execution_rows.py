@@ -21,7 +21,7 @@ from support.drawings.executions import (
 from tenax.drawing.figures.heat_strip import heat_cells
 from tenax.drawing.links import Target
 from tenax.drawing.timeline.bars import bars_of
-from tenax.drawing.timeline.execution_rows import MAX_BARS_IN_ROW, FanOut, timeline_of
+from tenax.drawing.timeline.execution_rows import MAX_BARS_IN_ROW, DrawnFanOut, timeline_of
 
 
 def row_of(*attempts, now=100.0, ended=None, **more):
@@ -162,7 +162,7 @@ def test_children_compensations_and_items_are_below_their_step():
     }
     cells = heat_cells(10, [(n, "failed" if n in (3, 4) else "succeeded") for n in range(10)])
     failed = work(attempt(1, 1, 2, failure="logical"), status="failed")
-    rows = timeline_of(execution(steps, now=60), fan_outs={"fan": FanOut(cells, {3: failed})}).rows
+    rows = timeline_of(execution(steps, now=60), fan_outs={"fan": DrawnFanOut(cells, {3: failed})}).rows
     assert [(row.level, row.name, row.detail) for row in rows] == [
         (0, "fan", "8 of 10, 2 failed"),
         (1, "[3]", "failed, attempt 1 of 5"),
@@ -197,7 +197,7 @@ def test_a_large_execution_keeps_the_rows_that_matter():
 def test_rows_of_steps_go_before_rows_of_items():
     failed = {n: work(attempt(1, 1, 2, failure="logical"), status="failed") for n in range(20)}
     steps = {f"s{n}": step(items=counts(failed=20)) for n in range(5)}
-    rows = timeline_of(execution(steps, now=9), fan_outs={"s0": FanOut(items=failed)}, max_rows=10).rows
+    rows = timeline_of(execution(steps, now=9), fan_outs={"s0": DrawnFanOut(items=failed)}, max_rows=10).rows
     assert [row.level for row in rows] == [0, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 
 

@@ -9,7 +9,7 @@ from support.drawings.executions import attempt, counts, execution, operator, st
 from support.drawings.markup import SVG, checked, frame, page, titles, with_class, words
 
 from tenax.drawing.figures.heat_strip import heat_cells
-from tenax.drawing.timeline.execution_rows import FanOut, timeline_of
+from tenax.drawing.timeline.execution_rows import DrawnFanOut, timeline_of
 from tenax.drawing.timeline.timeline_svg import draw_timeline
 
 HOSTILE = "<script>alert(1)</script>&\"'\x00\u202e]]>"
@@ -88,7 +88,7 @@ def test_a_long_gap_is_a_break_with_its_length():
 def test_large_fan_outs_are_strips(count):
     states = [(n, "succeeded") for n in range(0, count, max(1, count // 10_000))] + [(count - 1, "failed")]
     cells = heat_cells(count, states)
-    root = drawn({"fan": step(items=counts(succeeded=count))}, fan_outs={"fan": FanOut(cells)})
+    root = drawn({"fan": step(items=counts(succeeded=count))}, fan_outs={"fan": DrawnFanOut(cells)})
     found = [cell for cell in with_class(root, "tx-cell") if cell.tag == f"{SVG}a"]
     assert len(found) == 200
     assert "tx-is-failed" in found[-1].attrib["class"]

@@ -81,11 +81,11 @@ async def test_only_the_execution_that_was_named_is_audited(hand):
 async def test_signals_and_approvals_are_audited(hand):
     execution_id = await hand.submit(WAITS)
     await hand.settle_down()
-    await hand.engine.signal(execution_id, "go", data={"secret": 1}, key="k", actor="ada")
+    await hand.engine.signal(execution_id, "go", data={"secret": 1}, key="k", actor="ada", reason="late")
     await hand.engine.decide_approval(execution_id, "ask", approved=True, actor="bob", reason="fine")
     id_ = str(execution_id)
     assert await told(hand) == [
-        ("ada", "signal", "execution", id_, None),
+        ("ada", "signal", "execution", id_, "late"),
         ("bob", "approve", "execution", id_, "fine"),
     ]
     signal = (await hand.engine.audit())[-1]
@@ -119,7 +119,7 @@ async def test_the_fleet_is_audited(hand):
     await engine.limit_queue("default", concurrency=3, rate=None, burst=None, actor="bob")
     await engine.pause_workflow("one", actor="bob", reason="wait")
     await engine.filters.save("mine", "status=failed", actor="cyd")
-    await engine.filters.remove("mine", actor="cyd")
+    await engine.filters.remove("mine", actor="cyd", reason="unused")
     assert await told(hand) == [
         ("eve", "workflow_store", "workflow", "one", None),
         ("ada", "worker_pause", "worker", "w1", "new kernel"),
@@ -127,7 +127,7 @@ async def test_the_fleet_is_audited(hand):
         ("bob", "queue_limit", "queue", "default", None),
         ("bob", "workflow_pause", "workflow", "one", "wait"),
         ("cyd", "filter_save", "filter", "mine", None),
-        ("cyd", "filter_remove", "filter", "mine", None),
+        ("cyd", "filter_remove", "filter", "mine", "unused"),
     ]
     [limit] = await engine.audit(AuditFilter(action="queue_limit"))
     assert limit.data == {"concurrency": 3, "rate": None, "burst": None}

@@ -73,9 +73,11 @@ async def test_a_waiting_step_is_approved_and_a_signal_is_sent(server, hand, bro
     await waiting.get_by_role("link", name="Send a signal").click()
     await expect(dialog.get_by_label("Name of the signal")).to_have_value("paid")
     await dialog.get_by_label("Data").fill('{"amount": 3}')
+    await dialog.get_by_label("Reason").fill("the bank has confirmed it")
     await dialog.get_by_role("button", name="Send the signal").click()
     await expect(page.locator("#notices")).to_contain_text("The signal paid was delivered to step paid")
     await expect(page.locator("#log")).to_contain_text("execution completed")
+    await expect(page.locator("#log")).to_contain_text("the bank has confirmed it")
 
 
 async def test_the_input_is_edited_and_run_again(server, hand, browser):

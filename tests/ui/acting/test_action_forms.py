@@ -70,7 +70,7 @@ def test_an_action_says_what_it_has_done(http, execution, action, fields, said):
     told = http.get(f"/v1/executions/{execution}/events").json()
     acted = [one["data"] for one in told if one["type"] in ("operator_action", "signal_received")]
     assert acted[0]["actor"] == "a-operator"
-    assert acted[0].get("reason", "why") == "why"
+    assert acted[0]["reason"] == "why"
 
 
 def test_a_failed_execution_is_reopened(http, worker, execution):
@@ -94,6 +94,7 @@ def test_a_failed_execution_is_reopened(http, worker, execution):
         ("approve", {"step": "b"}, 409, "waits for a signal, not for approval"),
         ("reschedule", {"step": "b", "policy": "jitter: 0"}, 409, "legal now: resolve, complete or fail"),
         ("signal", {"name": "paid", "data": "nope"}, 400, "the data: not valid JSON"),
+        ("signal", {"name": "paid", "reason": ""}, 400, "a reason is missing"),
         ("signal", {"data": "1"}, 400, "the name of the signal is missing"),
         ("retyr", {}, 404, "did you mean `retry`?"),
         ("again", {}, 404, "there is no action"),

@@ -99,14 +99,19 @@ async def test_a_view_is_saved_used_and_removed(server, hand, browser):
     page = await browser.open(f"{server.url}/executions?filter=status%3Dfailed")
     await page.get_by_role("link", name="Save view").click()
     await page.get_by_role("dialog").get_by_label("Name").fill("broken")
+    await page.get_by_role("dialog").get_by_label("Reason").fill("for whoever is on call")
     await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_role("searchbox")).to_have_value("@broken")
     await expect(page.locator("#executions tbody tr")).to_have_count(1)
     await assert_accessible(page)
     await page.get_by_role("link", name="Remove the view broken").click()
+    await page.get_by_role("dialog").get_by_label("Reason").fill("they are mended")
     await page.get_by_role("button", name="Remove the view").click()
     await expect(page.get_by_role("navigation", name="Saved views")).to_have_count(0)
     await expect(page).to_have_url(f"{server.url}/executions")
+    with server.http() as http:
+        told = [(one["action"], one["reason"]) for one in http.get("/v1/audit?target=filter:broken").json()]
+    assert told == [("filter_remove", "they are mended"), ("filter_save", "for whoever is on call")]
 
 
 def test_without_scripts_chosen_rows_are_cancelled_by_a_job(server, hand):

@@ -182,3 +182,16 @@ async def test_the_pages_are_accessible_and_fit_the_window(server, browser):
         await page.set_viewport_size(PHONE)
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         await page.close()
+
+
+async def test_figures_of_steps_follow_what_happens(server, hand, browser):
+    source = FLOW.format(version="1").replace("initial_delay: 1s", "initial_delay: 50ms")
+    await asyncio.to_thread(hand.submit, source, input={"shop": "x"})
+    page = await browser.open(f"{server.url}/workflows/sync-orders")
+    row = page.get_by_role("region", name="Steps").get_by_role("row", name="fetch")
+    await expect(row).to_contain_text("8 attempts, exponential backoff from 50ms")
+    await asyncio.to_thread(hand.fail)
+    await expect(row.get_by_role("cell").nth(2)).to_have_text("1", timeout=30_000)
+    await asyncio.to_thread(hand.succeed)
+    await expect(row.get_by_role("cell").nth(2)).to_have_text("2", timeout=30_000)
+    await expect(row.get_by_role("cell").nth(4)).to_have_text("100 %")

@@ -163,10 +163,12 @@ class DatabaseBackend:
             done = await self._engine.act(check_id(execution_id), asked, actor=self._actor)
         return dict(to_builtins(done))
 
-    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any, key: str | None, reason: str | None
+    ) -> dict[str, Any]:
         async with self._writing():
             done = await self._engine.signal(
-                check_id(execution_id), name, data=data, key=key, actor=self._actor
+                check_id(execution_id), name, data=data, key=key, actor=self._actor, reason=reason
             )
         return dict(to_builtins(done))
 
@@ -291,6 +293,37 @@ class DatabaseBackend:
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.filters.remove(name, actor=self._actor)))
+
+    async def schedules(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.schedules.list()]
+
+    async def schedule(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.schedules.get(name)))
+
+    async def next_ticks(self, name: str, most: int) -> Sequence[str]:
+        return (await self._engine.schedules.next(name, most)).ticks
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str
+    ) -> dict[str, Any]:
+        async with self._writing():
+            created = await self._engine.schedules.create(name, workflow, schedule, actor=self._actor)
+        return dict(to_builtins(created))
+
+    async def pause_schedule(self, name: str, *, reason: str | None) -> bool:
+        return (await self._engine.schedules.pause(name, actor=self._actor, reason=reason)).changed
+
+    async def resume_schedule(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return (await self._engine.schedules.resume(name, actor=self._actor, reason=reason)).changed
+
+    async def run_schedule(self, name: str, *, reason: str | None) -> int:
+        async with self._writing():
+            answer = await self._engine.schedules.run_now(name, actor=self._actor, reason=reason)
+        return answer.execution_id
+
+    async def delete_schedule(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.schedules.delete(name, actor=self._actor)))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         async with self._writing():

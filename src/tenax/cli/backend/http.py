@@ -94,8 +94,12 @@ class ServerBackend:
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return dict(await self._client.tree(check_id(execution_id)))
 
-    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
-        return dict(await self._client.signal(check_id(execution_id), name, data=data, key=key))
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any, key: str | None, reason: str | None
+    ) -> dict[str, Any]:
+        return dict(
+            await self._client.signal(check_id(execution_id), name, data=data, key=key, reason=reason)
+        )
 
     async def decide_approval(
         self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
@@ -255,6 +259,32 @@ class ServerBackend:
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
         return dict(await self._client.remove_filter(name))
+
+    async def schedules(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.schedules())
+
+    async def schedule(self, name: str) -> dict[str, Any]:
+        return await self._client.schedule(name)
+
+    async def next_ticks(self, name: str, most: int) -> Sequence[str]:
+        return list((await self._client.next_ticks(name, most))["ticks"])
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str
+    ) -> dict[str, Any]:
+        return dict(await self._client.create_schedule(name, schedule, workflow=workflow))
+
+    async def pause_schedule(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_schedule(name, reason=reason))["changed"])
+
+    async def resume_schedule(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_schedule(name, reason=reason))["changed"])
+
+    async def run_schedule(self, name: str, *, reason: str | None) -> int:
+        return int((await self._client.run_schedule(name, reason=reason))["execution_id"])
+
+    async def delete_schedule(self, name: str) -> dict[str, Any]:
+        return dict(await self._client.delete_schedule(name))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         sent = asdict(wish)

@@ -53,6 +53,7 @@ class NativeWorkflow:
     version: str | None = None
     deadline: str | float | None = None
     outputs: dict[str, Any] | None = None
+    schedule: dict[str, Any] | None = None
     budget: dict[str, Any] | None = None
     """The budget of the tree."""
     names: Names = field(default_factory=Names)
@@ -110,6 +111,8 @@ class NativeWorkflow:
             body["deadline"] = self.deadline
         if self.budget:
             body["budget"] = self.budget
+        if self.schedule:
+            body["schedule"] = self.schedule
         if self.outputs:
             body["outputs"] = self.outputs
         body["workflow"] = [_ordered(step) for step in self.steps]

@@ -38,7 +38,7 @@ _FIRST_SHOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class FanOut:
+class DrawnFanOut:
     """Describes the items of a fan-out, as far as the caller has read them."""
 
     cells: Sequence[HeatCell] = ()
@@ -48,7 +48,7 @@ class FanOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DrawnMark:
     """Describes an action of an operator."""
 
     at: float
@@ -57,7 +57,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DrawnRow:
     level: int
     """0 for a step, 1 for what belongs to it."""
     name: str
@@ -73,15 +73,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class DrawnTimeline:
     title: str
     began: str
     """The time of its start, for people."""
-    rows: tuple[Row, ...]
+    rows: tuple[DrawnRow, ...]
     end: float
     now: float | None
     """The present, if the execution has not ended."""
-    marks: tuple[Mark, ...]
+    marks: tuple[DrawnMark, ...]
     more: Mapping[str, int]
     """The number of steps in each state that have no row."""
 
@@ -90,16 +90,16 @@ def timeline_of(
     execution: Execution,
     *,
     events: Iterable[Event] = (),
-    fan_outs: Mapping[str, FanOut] | None = None,
+    fan_outs: Mapping[str, DrawnFanOut] | None = None,
     max_rows: int = MAX_ROWS,
-) -> Timeline:
+) -> DrawnTimeline:
     """Describes an execution. Operators' actions are taken from `events`, and items of fan-outs from `fan_outs`."""
     clock = _Clock(execution)
     rows, more = _rows(execution, clock, fan_outs or {}, max_rows)
     marks = tuple(_marks(events, clock))
     ends = [bar.end for row in rows for bar in row.bars] + [row.due for row in rows if row.due is not None]
     end = max([clock.now, *ends, *(mark.at for mark in marks)], default=0.0)
-    return Timeline(
+    return DrawnTimeline(
         title=f"{execution.workflow}, execution {execution.id}: {execution.status}",
         began=f"{execution.created_at[:19].replace('T', ' ')} UTC",
         rows=rows,
@@ -124,17 +124,17 @@ class _Clock:
 
 
 def _rows(
-    execution: Execution, clock: _Clock, fan_outs: Mapping[str, FanOut], limit: int
-) -> tuple[tuple[Row, ...], Mapping[str, int]]:
+    execution: Execution, clock: _Clock, fan_outs: Mapping[str, DrawnFanOut], limit: int
+) -> tuple[tuple[DrawnRow, ...], Mapping[str, int]]:
     shown = _shown_steps(execution.steps, limit)
     room = max(5, min(MAX_BARS_IN_ROW, _MAX_ATTEMPTS // max(len(shown), 1)))
-    rows: list[Row] = []
+    rows: list[DrawnRow] = []
     left_out: Counter[str] = Counter()
     for name, step in execution.steps.items():
         if name not in shown:
             left_out[step.status] += 1
             continue
-        rows += _of_step(name, step, clock, fan_outs.get(name) or FanOut(), room)
+        rows += _of_step(name, step, clock, fan_outs.get(name) or DrawnFanOut(), room)
     if len(rows) > limit:  # rows of items and children give way to those of steps
         spare = limit - sum(row.level == 0 for row in rows)
         kept = []
@@ -154,10 +154,10 @@ def _shown_steps(steps: Mapping[str, Step], limit: int) -> set[str]:
     return set(ordered[:limit])
 
 
-def _of_step(name: str, step: Step, clock: _Clock, fan_out: FanOut, room: int) -> Iterator[Row]:
+def _of_step(name: str, step: Step, clock: _Clock, fan_out: DrawnFanOut, room: int) -> Iterator[DrawnRow]:
     target = Target(step=name)
     if step.items:
-        yield Row(
+        yield DrawnRow(
             0,
             name,
             step.status,
@@ -174,16 +174,16 @@ def _of_step(name: str, step: Step, clock: _Clock, fan_out: FanOut, room: int) -
     if (undoing := step.compensation) is not None:
         of_it = Target(step=name, compensation=True)
         if undoing.items:
-            yield Row(
+            yield DrawnRow(
                 1, "compensation", undoing.status, _counts_words(undoing.items), of_it, counts=undoing.items
             )
         else:
             yield _work_row(1, "compensation", undoing, of_it, clock, room)
 
 
-def _work_row(level: int, name: str, work: Work, target: Target, clock: _Clock, room: int) -> Row:
+def _work_row(level: int, name: str, work: Work, target: Target, clock: _Clock, room: int) -> DrawnRow:
     due = clock(work.available_at) if work.status == "retrying" else None
-    return Row(
+    return DrawnRow(
         level,
         name,
         work.status,
@@ -214,7 +214,7 @@ def _counts_words(counts: Mapping[str, int]) -> str:
     return ", ".join(words)
 
 
-def _children(name: str, step: Step, clock: _Clock) -> Iterator[Row]:
+def _children(name: str, step: Step, clock: _Clock) -> Iterator[DrawnRow]:
     """Yields a row for each child of the step's attempts, over the time of its attempt."""
     if step.items:
         return
@@ -230,7 +230,7 @@ def _children(name: str, step: Step, clock: _Clock) -> Iterator[Row]:
                 f"child execution {child.id}: {child.status}, for {format_duration(round(end - start, 3))}"
             )
             bars = (Bar("external", _CHILD_TONES[child.status], start, end, words, str(child.id), target),)
-        yield Row(1, f"child {child.id}", child.status, child.status, target, bars)
+        yield DrawnRow(1, f"child {child.id}", child.status, child.status, target, bars)
 
 
 _CHILD_TONES = {
@@ -242,7 +242,7 @@ _CHILD_TONES = {
 }
 
 
-def _marks(events: Iterable[Event], clock: _Clock) -> Iterator[Mark]:
+def _marks(events: Iterable[Event], clock: _Clock) -> Iterator[DrawnMark]:
     found = [event for event in events if event.type == "operator_action"]
     for event in found[-_MAX_MARKS:]:
         action, actor, reason = (event.data.get(key) for key in ("action", "actor", "reason"))
@@ -250,4 +250,4 @@ def _marks(events: Iterable[Event], clock: _Clock) -> Iterator[Mark]:
         words += f" of {event.step}" if event.step else ""
         words += f" ({reason})" if reason else ""
         target = Target(step=event.step, item=event.item, seq=event.seq)
-        yield Mark(clock(event.at) or 0.0, words, target)
+        yield DrawnMark(clock(event.at) or 0.0, words, target)

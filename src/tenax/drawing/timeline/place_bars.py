@@ -15,13 +15,13 @@ _MIN_WAIT = 1.5  # pixels; a shorter wait is not drawn
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedBar:
     bar: Bar
     left: float
     right: float
 
 
-def place_bars(bars: Sequence[Bar], axis: TimeAxis) -> Iterator[Placed]:
+def place_bars(bars: Sequence[Bar], axis: TimeAxis) -> Iterator[PlacedBar]:
     """Yields the bars from left to right without overlaps. Attempts that are too close push each other, and waits give way."""
     attempts = [place for place, bar in enumerate(bars) if bar.kind in ("attempt", "external")]
     spans = dict(zip(attempts, _spread([bars[place] for place in attempts], axis), strict=True))
@@ -34,7 +34,7 @@ def place_bars(bars: Sequence[Bar], axis: TimeAxis) -> Iterator[Placed]:
             left, right = max(free, axis.x(bar.start)), min(following, axis.x(bar.end))
             if right - left < _MIN_WAIT:
                 continue
-        yield Placed(bar, left, right)
+        yield PlacedBar(bar, left, right)
         free = right
 
 

@@ -21,7 +21,7 @@ _TICK_ROOM = 90.0  # pixels between two ticks
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AxisPiece:
     """Is a part of the axis that is even in itself."""
 
     start: float
@@ -41,7 +41,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    pieces: tuple[Piece, ...]
+    pieces: tuple[AxisPiece, ...]
 
     @property
     def left(self) -> float:
@@ -81,7 +81,7 @@ def make_axis(busy: Iterable[Span], end: float, *, left: float, right: float) ->
     widths = _widths(spans, right - left)
     pieces = []
     for (start, stop, folded), width in zip(spans, widths, strict=True):
-        pieces.append(Piece(start, stop, left, left + width, folded))
+        pieces.append(AxisPiece(start, stop, left, left + width, folded))
         left += width
     return TimeAxis(tuple(pieces))
 

@@ -23,8 +23,8 @@ from tenax.drawing.markup import (
     width_of,
 )
 from tenax.drawing.timeline.bars import Bar
-from tenax.drawing.timeline.execution_rows import Row, Timeline
-from tenax.drawing.timeline.place_bars import Placed, place_bars
+from tenax.drawing.timeline.execution_rows import DrawnRow, DrawnTimeline
+from tenax.drawing.timeline.place_bars import PlacedBar, place_bars
 from tenax.drawing.timeline.time_axis import Span, TimeAxis, make_axis
 from tenax.model.durations import format_duration
 
@@ -56,7 +56,7 @@ _BOLD = 1.08  # the width of bold letters, beside plain ones
 
 
 def draw_timeline(
-    timeline: Timeline, *, link: Link = no_link, width: float = 960, standalone: bool = False
+    timeline: DrawnTimeline, *, link: Link = no_link, width: float = 960, standalone: bool = False
 ) -> str:
     """Draws the timeline. `link` gives the address of each bar, step, range of items and action."""
     axis = make_axis(_busy(timeline), timeline.end, left=_NAMES, right=width - _MARGIN - 10)
@@ -91,11 +91,11 @@ def more_words(more: Mapping[str, int]) -> str:
     return f"{sum(more.values()):,} more steps: {states}"
 
 
-def _words(timeline: Timeline) -> str:
+def _words(timeline: DrawnTimeline) -> str:
     return f"Timeline of {timeline.title}, {format_duration(round(timeline.end, 3))}"
 
 
-def _busy(timeline: Timeline) -> Iterator[Span]:
+def _busy(timeline: DrawnTimeline) -> Iterator[Span]:
     """Yields the times that keep their room on the axis. A wait only needs its ends."""
     for row in timeline.rows:
         for bar in row.bars:
@@ -111,12 +111,12 @@ def _busy(timeline: Timeline) -> Iterator[Span]:
     yield from ((mark.at, mark.at) for mark in timeline.marks)
 
 
-def _stripes(timeline: Timeline, width: float) -> Iterator[str]:
+def _stripes(timeline: DrawnTimeline, width: float) -> Iterator[str]:
     for place in range(0, len(timeline.rows), 2):
         yield rect(0, _TOP + place * _ROW, width, _ROW, class_="tx-stripe")
 
 
-def _head(timeline: Timeline, axis: TimeAxis, width: float) -> Iterator[str]:
+def _head(timeline: DrawnTimeline, axis: TimeAxis, width: float) -> Iterator[str]:
     began = f"from {timeline.began}"
     yield label(_MARGIN, 18, fitted(timeline.title, width - 250, 13), class_="tx-name")
     yield label(width - _MARGIN, 18, began, class_="tx-note", anchor="end")
@@ -153,7 +153,7 @@ def _zigzag(x: float, bottom: float) -> str:
     return element("path", d=f"M{' L'.join(points)} H{number(x)} V{number(bottom)}", class_="tx-fold-edge")
 
 
-def _now(timeline: Timeline, axis: TimeAxis, bottom: float) -> Iterator[str]:
+def _now(timeline: DrawnTimeline, axis: TimeAxis, bottom: float) -> Iterator[str]:
     if timeline.now is None:
         return
     x = axis.x(timeline.now)
@@ -161,7 +161,7 @@ def _now(timeline: Timeline, axis: TimeAxis, bottom: float) -> Iterator[str]:
     yield label(min(x + 3, axis.right - 20), bottom + 10, "now", class_="tx-now-label")
 
 
-def _marks(timeline: Timeline, axis: TimeAxis, link: Link, bottom: float) -> Iterator[str]:
+def _marks(timeline: DrawnTimeline, axis: TimeAxis, link: Link, bottom: float) -> Iterator[str]:
     for mark in timeline.marks:
         x = axis.x(mark.at)
         yield line(x, _TOP, x, bottom, class_="tx-mark-line")
@@ -169,7 +169,7 @@ def _marks(timeline: Timeline, axis: TimeAxis, link: Link, bottom: float) -> Ite
         yield linked(diamond, mark.words, link(mark.target), class_="tx-mark")
 
 
-def _row(row: Row, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
+def _row(row: DrawnRow, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
     yield _name(row, top, link)
     if row.counts is not None:
         yield from _items(row, top, axis, link)
@@ -181,7 +181,7 @@ def _row(row: Row, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
         yield from _due(axis.x(row.due), middle)
 
 
-def _name(row: Row, top: float, link: Link) -> str:
+def _name(row: DrawnRow, top: float, link: Link) -> str:
     left = _MARGIN + 18 * row.level
     room = _NAMES - left - 10
     name = fitted(row.name, room, 13)
@@ -195,7 +195,7 @@ def _name(row: Row, top: float, link: Link) -> str:
     )
 
 
-def _items(row: Row, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
+def _items(row: DrawnRow, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
     assert row.counts is not None
     room, y = axis.right - axis.left, top + (_ROW - _BAR) / 2
     if row.cells:
@@ -204,7 +204,7 @@ def _items(row: Row, top: float, axis: TimeAxis, link: Link) -> Iterator[str]:
         yield from count_parts(row.counts, row.target, link, axis.left, y, room)
 
 
-def _bar(placed: Placed, middle: float, link: Link) -> str:
+def _bar(placed: PlacedBar, middle: float, link: Link) -> str:
     bar, width = placed.bar, placed.right - placed.left
     tall = {"queued": 6.0, "backoff": 10.0, "held": 12.0}.get(bar.kind, _BAR)
     drawn = rect(placed.left, middle - tall / 2, width, tall, class_="tx-fill", rx=min(3.0, width / 2))
@@ -237,7 +237,7 @@ def _due(x: float, middle: float) -> Iterator[str]:
     yield label(x - 8, middle + 18, "next retry", class_="tx-due-label", anchor="end")
 
 
-def _legend(timeline: Timeline, width: float) -> list[list[tuple[str, str, str]]]:
+def _legend(timeline: DrawnTimeline, width: float) -> list[list[tuple[str, str, str]]]:
     """Returns the lines of the legend: class, sign and word of what occurs."""
     bars = [bar for row in timeline.rows for bar in row.bars]
     tones = {bar.tone for bar in bars if bar.kind == "attempt"}
@@ -263,7 +263,7 @@ def _legend(timeline: Timeline, width: float) -> list[list[tuple[str, str, str]]
     return lines if items else []
 
 
-def _states(rows: Sequence[Row]) -> list[str]:
+def _states(rows: Sequence[DrawnRow]) -> list[str]:
     present = {
         state for row in rows for state, count in (row.counts or {}).items() if count and state != "total"
     }

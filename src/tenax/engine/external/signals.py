@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.settle import settle
 from tenax.engine.notifier import announce
@@ -25,7 +27,14 @@ from tenax.store.tables import live_items, signals
 
 
 async def signal(
-    context: EngineContext, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
+    context: EngineContext,
+    execution_id: int,
+    name: str,
+    *,
+    data: Any,
+    key: str | None,
+    actor: str,
+    reason: str | None,
 ) -> SignalAnswer:
     """Gives a signal to the step that has waited longest for it, or keeps it until a step waits. Signals with the same
     key are one signal."""
@@ -53,11 +62,7 @@ async def signal(
         await signals.insert_signal(
             tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by
         )
-        journal.log(
-            row.id, event(SignalReceived, data=SignalData(name=name, data=data, actor=actor, key=key))
-        )
-        named = {"signal": name, "key": key}
-        journal.audited.append(NewEntry(actor, "signal", "execution", str(execution_id), data=named))
+        _record(journal, row.id, name, data=data, key=key, actor=actor, reason=reason)
         ended = [EndedAttempt(taker, Outcome("succeeded", data), "ended")] if taker is not None else []
         await settle(tx, context, journal, executions, ended)
         names = _signal_names(await context.plans.one(tx, row.plan_id))
@@ -70,6 +75,26 @@ async def signal(
         created=True,
         expected=names is None or name in names,
         names=names,
+    )
+
+
+def _record(
+    journal: Journal,
+    execution_id: int,
+    name: str,
+    *,
+    data: Any,
+    key: str | None,
+    actor: str,
+    reason: str | None,
+) -> None:
+    """Adds the signal to the log, and without its data to the audit."""
+    why = UNSET if reason is None else reason
+    given = SignalData(name=name, data=data, actor=actor, key=key, reason=why)
+    journal.log(execution_id, event(SignalReceived, data=given))
+    named = {"signal": name, "key": key}
+    journal.audited.append(
+        NewEntry(actor, "signal", "execution", str(execution_id), reason=reason, data=named)
     )
 
 

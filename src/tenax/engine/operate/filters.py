@@ -24,7 +24,7 @@ class SavedFilters:
         async with self._context.view() as tx:
             return await saved_filters.list_filters(tx)
 
-    async def save(self, name: str, text: str, *, actor: str) -> SavedFilterAnswer:
+    async def save(self, name: str, text: str, *, actor: str, reason: str | None = None) -> SavedFilterAnswer:
         """Saves a filter under a name, in the place of an earlier one. A saved filter refers to no other one."""
         _check_name(name)
         chosen = parse_filter(text)
@@ -43,11 +43,16 @@ class SavedFilters:
                     remedy="remove one by `tenax filters remove NAME`, or save this one in the place of another",
                 )
             await insert_entries(
-                tx, [NewEntry(actor, "filter_save", "filter", name, data={"filter": text.strip()})]
+                tx,
+                [
+                    NewEntry(
+                        actor, "filter_save", "filter", name, reason=reason, data={"filter": text.strip()}
+                    )
+                ],
             )
         return SavedFilterAnswer(name=name, filter=text.strip(), created=created)
 
-    async def remove(self, name: str, *, actor: str) -> RemovedFilter:
+    async def remove(self, name: str, *, actor: str, reason: str | None = None) -> RemovedFilter:
         _check_name(name)
         async with self._context.transaction() as tx:
             if not await saved_filters.remove_filter(tx, name):
@@ -56,7 +61,7 @@ class SavedFilters:
                     f"no filter is saved under the name {name!r}{suggest(name, known)}",
                     remedy="`tenax filters list` shows the saved filters",
                 )
-            await insert_entries(tx, [NewEntry(actor, "filter_remove", "filter", name)])
+            await insert_entries(tx, [NewEntry(actor, "filter_remove", "filter", name, reason=reason)])
         return RemovedFilter(name=name, removed=True)
 
 

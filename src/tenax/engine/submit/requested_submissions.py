@@ -30,6 +30,7 @@ from tenax.store.applications.requested_submissions import (
 )
 from tenax.store.connect import Connection
 from tenax.store.fleet.workers import log_fleet_events
+from tenax.store.journal import NO_TIME
 
 BATCH = 500
 """Requests that one transaction starts."""
@@ -88,7 +89,7 @@ class RequestedSubmissions:
                 await _reject(tx, rejections)
             await delete_requests(tx, [one.execution_id for one in requests])
         if starts:
-            announce_starts(self._context, starts, ready=True)
+            announce_starts(self._context, starts, NO_TIME, ready=True)
         for one in rejections:
             _log.warning(
                 "a submission was rejected", id=one.execution_id, reason=one.reason, error=one.message
@@ -133,7 +134,7 @@ class RequestedSubmissions:
         """Writes the executions. Returns the submissions whose key was used before."""
         if not starts:
             return []
-        answers, _ = await write_executions(tx, self._context, starts)
+        answers = (await write_executions(tx, self._context, starts)).answers
         return [
             Rejection(
                 start.id or 0,

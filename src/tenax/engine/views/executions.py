@@ -107,6 +107,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         parent=_parent(row),
         compensation=executions.compensation_shown(row.compensation),
         created_at=timestamp(row.created_at),
+        starts_at=timestamp(row.starts_at),
         budgets=[
             _tree_budget(one) for one in budgets if one["cost_usd"] is not None or one["tokens"] is not None
         ],

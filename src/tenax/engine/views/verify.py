@@ -73,7 +73,9 @@ def _shown(violation: LawViolation) -> views.Violation:
     )
 
 
-async def _check_all(tx: Connection, context: EngineContext, page: store.Page, tally: VerifyTally) -> int:
+async def _check_all(
+    tx: Connection, context: EngineContext, page: store.HistoryPage, tally: VerifyTally
+) -> int:
     """Checks the executions of a page until its time is over. Returns the number checked."""
     if not page.ids:
         return 0
@@ -99,7 +101,7 @@ async def _check_all(tx: Connection, context: EngineContext, page: store.Page, t
 class _Streams:
     """Streams of the events and rows of the executions of a page, side by side."""
 
-    def __init__(self, tx: Connection, page: store.Page, budgets: dict[int, BudgetFacts]) -> None:
+    def __init__(self, tx: Connection, page: store.HistoryPage, budgets: dict[int, BudgetFacts]) -> None:
         self._budgets = budgets
         self._log = store.stream_log(tx, page)
         self._steps = store.stream_steps(tx, page)
@@ -128,7 +130,9 @@ class _Streams:
         )
 
 
-async def _check_fan_outs(tx: Connection, page: store.Page, check: ExecutionCheck, execution_id: int) -> None:
+async def _check_fan_outs(
+    tx: Connection, page: store.HistoryPage, check: ExecutionCheck, execution_id: int
+) -> None:
     """Checks the items of fan-outs one after the other. Events and rows come in the order of the items."""
     streams = (
         store.stream_fan_out_events(tx, page, execution_id),

@@ -75,6 +75,7 @@ class SignalData(EventData):
     data: Any
     actor: str
     key: str | None
+    reason: Annotated[str, Meta(description="why a person has sent it")] | UnsetType = UNSET
 
 
 class OperatorData(EventData):
@@ -93,9 +94,7 @@ class OperatorData(EventData):
     bulk: Annotated[int, Meta(description="the bulk job that acted")] | UnsetType = UNSET
     from_failed: Annotated[bool, Meta(description="true if a retry keeps what succeeded")] | UnsetType = UNSET
     because_of: (
-        Annotated[
-            int, Meta(description="the execution on which the person acted, if this one is a child of it")
-        ]
+        Annotated[int, Meta(description="the execution on which the person acted, if this one is below it")]
         | UnsetType
     ) = UNSET
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import Subject, texts_in
+from tenax.policy.lint.subject import LintSubject, texts_in
 
 _NOT_IDEMPOTENT = frozenset(("POST", "PATCH"))
 _SECRET_NAMES = re.compile(
@@ -31,7 +31,7 @@ _RAW = re.compile(r"\{\{[^{}]*\|\s*raw\s*\}\}")
     wrong="  - {step: pay, type: http, method: POST, url: 'http://a.test', retry: {max_attempts: 3}}",
     right="  - {step: pay, type: http, method: PUT, url: 'http://a.test', retry: {max_attempts: 3}}",
 )
-def repeated_request(subject: Subject) -> Iterator[Fault]:
+def repeated_request(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         method = str(one.step.spec.get("method") or "GET").upper()
         if one.step.type == "http" and method in _NOT_IDEMPOTENT and one.is_retried:
@@ -50,7 +50,7 @@ def repeated_request(subject: Subject) -> Iterator[Fault]:
     wrong="name: example\ninput: {who: {type: string}}\nworkflow:\n  - {step: greet, type: process, command: 'echo {{ input.who | raw }}'}",
     right="name: example\ninput: {who: {type: string}}\nworkflow:\n  - {step: greet, type: process, command: 'echo {{ input.who }}'}",
 )
-def raw_command(subject: Subject) -> Iterator[Fault]:
+def raw_command(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         command = one.step.spec.get("command")
         if isinstance(command, str) and _RAW.search(command):
@@ -66,7 +66,7 @@ def raw_command(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', headers: {Authorization: 'Bearer 0123456789abcdef'}}",
     right="  - {step: load, type: http, url: 'https://a.test', headers: {Authorization: 'Bearer {{ secret.TOKEN }}'}}",
 )
-def plain_secret(subject: Subject) -> Iterator[Fault]:
+def plain_secret(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         for path, text in texts_in(dict(subject.raw_step(one)), one.path):
             if "compensate" in path[len(one.path) :]:
@@ -85,7 +85,7 @@ def plain_secret(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://api.example.com/orders', headers: {Authorization: 'Bearer {{ secret.TOKEN }}'}}",
     right="  - {step: load, type: http, url: 'https://api.example.com/orders', headers: {Authorization: 'Bearer {{ secret.TOKEN }}'}}",
 )
-def without_tls(subject: Subject) -> Iterator[Fault]:
+def without_tls(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         url = one.step.spec.get("url")
         if one.step.type != "http" or not isinstance(url, str) or not _is_open(url):

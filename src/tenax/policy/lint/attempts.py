@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tenax.model.policy import Rule
 from tenax.policy.lint.finding import Removal
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import Subject
+from tenax.policy.lint.subject import LintSubject
 
 _FOR_DELAYS = ("backoff", "initial_delay", "backoff_multiplier", "max_delay", "jitter", "max_retry_after")
 _MANY = 50  # attempts without an end in time, which hammer a service that is down
@@ -23,7 +23,7 @@ _DELAYS_OF_RULE = tuple(name for name in _FOR_DELAYS if name in Rule.__dataclass
     wrong="  - {step: pay, type: http, url: 'http://a.test', retry: {retryable: false, max_attempts: 5}}",
     right="  - {step: pay, type: http, url: 'http://a.test', retry: {max_attempts: 5}}",
 )
-def not_retryable(subject: Subject) -> Iterator[Fault]:
+def not_retryable(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.given.get("retryable") is False and (one.given.get("max_attempts", 1) or 2) > 1:
             most = one.given["max_attempts"] or "unlimited"
@@ -42,7 +42,7 @@ def not_retryable(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: unlimited}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: unlimited, give_up_after: 1d}}",
 )
-def without_end(subject: Subject) -> Iterator[Fault]:
+def without_end(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         ends = one.policy.give_up_after is not None or subject.workflow.deadline is not None
         if one.attempts is None and not ends:
@@ -58,7 +58,7 @@ def without_end(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: unlimited, give_up_after: 1d, infra_attempts: 5}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 9, infra_attempts: 5}}",
 )
-def infra_without_limit(subject: Subject) -> Iterator[Fault]:
+def infra_without_limit(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.attempts is None and "infra_attempts" in one.own:
             path = one.policy_path("infra_attempts")
@@ -78,7 +78,7 @@ def infra_without_limit(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 1, infra_attempts: 0, initial_delay: 10s}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 2, infra_attempts: 0, initial_delay: 10s}}",
 )
-def delays_without_retry(subject: Subject) -> Iterator[Fault]:
+def delays_without_retry(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.is_retried or one.policy.infra_attempts or one.policy.rules:
             continue
@@ -97,7 +97,7 @@ def delays_without_retry(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, rules: [{on: [http_429], max_attempts: 10}]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 10, rules: [{on: [http_429], max_attempts: 3}]}}",
 )
-def rule_beyond_policy(subject: Subject) -> Iterator[Fault]:
+def rule_beyond_policy(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         for index, own in enumerate(one.policy.rules):
             most = one.attempts
@@ -117,7 +117,7 @@ def rule_beyond_policy(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, rules: [{on: [http_404], retry: false, initial_delay: 1m}]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, rules: [{on: [http_404], retry: false}]}}",
 )
-def delays_of_refusal(subject: Subject) -> Iterator[Fault]:
+def delays_of_refusal(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         for index, own in enumerate(one.policy.rules):
             if own.retry is not False:
@@ -141,7 +141,7 @@ def delays_of_refusal(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 500}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: unlimited, give_up_after: 6h}}",
 )
-def many_attempts(subject: Subject) -> Iterator[Fault]:
+def many_attempts(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         ends = one.policy.give_up_after is not None or subject.workflow.deadline is not None
         if one.attempts is not None and one.attempts > _MANY and not ends:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import Subject
+from tenax.policy.lint.subject import LintSubject
 
 _WITHOUT_USAGE = ("http", "sleep", "wait")
 
@@ -19,7 +19,7 @@ _WITHOUT_USAGE = ("http", "sleep", "wait")
     wrong="  - {step: load, type: http, url: 'http://a.test', budget: {cost_usd: 5}}",
     right="  - {step: load, type: http, url: 'http://a.test', budget: {cost_usd: 5}, retry: {max_attempts: 3, attempt_cost: 1}}",
 )
-def without_usage(subject: Subject) -> Iterator[Fault]:
+def without_usage(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if (
             one.step.budget is not None
@@ -41,7 +41,7 @@ def without_usage(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, attempt_cost: 1}}",
     right="  - {step: load, type: http, url: 'http://a.test', budget: {cost_usd: 3}, retry: {max_attempts: 3, attempt_cost: 1}}",
 )
-def cost_without_budget(subject: Subject) -> Iterator[Fault]:
+def cost_without_budget(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if "attempt_cost" in one.own and one.step.budget is None and subject.workflow.budget is None:
             yield (
@@ -59,7 +59,7 @@ def cost_without_budget(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', budget: {cost_usd: 1}, retry: {max_attempts: 3, attempt_cost: 2}}",
     right="  - {step: load, type: http, url: 'http://a.test', budget: {cost_usd: 6}, retry: {max_attempts: 3, attempt_cost: 2}}",
 )
-def too_small(subject: Subject) -> Iterator[Fault]:
+def too_small(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         cost, budget = one.policy.attempt_cost, one.step.budget
         if cost is not None and budget is not None and budget.cost_usd is not None and budget.cost_usd < cost:

@@ -11,7 +11,7 @@ from tenax.policy.expressions.templates import compile_template
 from tenax.policy.expressions.values import EvaluationError, truth_value
 from tenax.policy.lint.finding import Removal
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import LintedStep, Subject
+from tenax.policy.lint.subject import LintedStep, LintSubject
 
 
 @rule(
@@ -23,7 +23,7 @@ from tenax.policy.lint.subject import LintedStep, Subject
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, stop_when: '1 > 2'}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, stop_when: 'status_code == 404'}}",
 )
-def constant(subject: Subject) -> Iterator[Fault]:
+def constant(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         for path, text in _conditions(one):
             answer = _constant_value(text)
@@ -40,7 +40,7 @@ def constant(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 9, rules: [{on: [http_409, http_429], retry: true}, {on: [http_429], initial_delay: 1m}]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 9, rules: [{on: [http_429], initial_delay: 1m}, {on: [http_409, http_429], retry: true}]}}",
 )
-def shadowed(subject: Subject) -> Iterator[Fault]:
+def shadowed(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         taken: dict[str, int] = {}
         for index, own in enumerate(one.policy.rules):
@@ -63,7 +63,7 @@ def shadowed(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, retry_on: [http_409, timeout], never_on: [http_409]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, retry_on: [timeout], never_on: [http_409]}}",
 )
-def contradicting_lists(subject: Subject) -> Iterator[Fault]:
+def contradicting_lists(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         for index, name in enumerate(one.policy.retry_on):
             if name in one.policy.never_on:
@@ -82,7 +82,7 @@ def contradicting_lists(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 5, never_on: [http_429], rules: [{on: [http_429], initial_delay: 1m}]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 5, never_on: [http_404], rules: [{on: [http_429], initial_delay: 1m}]}}",
 )
-def refused_rule(subject: Subject) -> Iterator[Fault]:
+def refused_rule(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         for index, own in enumerate(one.policy.rules):
             if own.on and own.retry is not False and set(own.on) <= set(one.policy.never_on):
@@ -101,7 +101,7 @@ def refused_rule(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, retry_when: 'status_code == 503', retry_on: [http_409]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, retry_when: 'status_code in [409, 503]'}}",
 )
-def overruled(subject: Subject) -> Iterator[Fault]:
+def overruled(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.policy.retry_when is not None and one.policy.retry_on and "retry_on" in one.given:
             path = one.policy_path("retry_on")
@@ -117,7 +117,7 @@ def overruled(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: process, command: ['true'], retry: {max_attempts: 3, retry_when: 'status_code >= 500'}}",
     right="  - {step: load, type: process, command: ['true'], retry: {max_attempts: 3, retry_when: 'failure.exit_code == 75'}}",
 )
-def no_status_code(subject: Subject) -> Iterator[Fault]:
+def no_status_code(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.step.type not in ("process", "agent"):
             continue
@@ -135,7 +135,7 @@ def no_status_code(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, retry_on: [http_409, http_409]}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 3, retry_on: [http_409]}}",
 )
-def twice(subject: Subject) -> Iterator[Fault]:
+def twice(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         lists: list[tuple[Path, tuple[str, ...]]] = [
             (("retry_on",), one.policy.retry_on),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tenax.model.durations import format_duration
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import Subject
+from tenax.policy.lint.subject import LintSubject
 
 
 @rule(
@@ -18,7 +18,7 @@ from tenax.policy.lint.subject import Subject
     wrong="name: example\ndeadline: 1h\nworkflow:\n  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 9, give_up_after: 2h}}",
     right="name: example\ndeadline: 3h\nworkflow:\n  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 9, give_up_after: 2h}}",
 )
-def given_up_too_late(subject: Subject) -> Iterator[Fault]:
+def given_up_too_late(subject: LintSubject) -> Iterator[Fault]:
     deadline = subject.workflow.deadline
     for one in subject.steps:
         limit = one.policy.give_up_after
@@ -38,7 +38,7 @@ def given_up_too_late(subject: Subject) -> Iterator[Fault]:
     wrong="name: example\ndeadline: 5m\nworkflow:\n  - {step: load, type: http, url: 'http://a.test', timeout: 10m}",
     right="name: example\ndeadline: 30m\nworkflow:\n  - {step: load, type: http, url: 'http://a.test', timeout: 10m}",
 )
-def timeout_beyond_deadline(subject: Subject) -> Iterator[Fault]:
+def timeout_beyond_deadline(subject: LintSubject) -> Iterator[Fault]:
     deadline = subject.workflow.deadline
     for one in subject.steps:
         timeout = one.step.timeout
@@ -63,7 +63,7 @@ def timeout_beyond_deadline(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', timeout: 10m, retry: {max_attempts: 3, give_up_after: 5m}}",
     right="  - {step: load, type: http, url: 'http://a.test', timeout: 1m, retry: {max_attempts: 3, give_up_after: 5m}}",
 )
-def timeout_beyond_giving_up(subject: Subject) -> Iterator[Fault]:
+def timeout_beyond_giving_up(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         timeout, limit = one.step.timeout, one.policy.give_up_after
         if one.is_retried and timeout is not None and limit is not None and timeout >= limit:
@@ -84,7 +84,7 @@ def timeout_beyond_giving_up(subject: Subject) -> Iterator[Fault]:
     wrong="name: example\ndeadline: 5m\nworkflow:\n  - {step: load, type: http, url: 'http://a.test', timeout: 1m, queue_ttl: 1h}",
     right="name: example\ndeadline: 5m\nworkflow:\n  - {step: load, type: http, url: 'http://a.test', timeout: 1m, queue_ttl: 2m}",
 )
-def queue_beyond_deadline(subject: Subject) -> Iterator[Fault]:
+def queue_beyond_deadline(subject: LintSubject) -> Iterator[Fault]:
     deadline = subject.workflow.deadline
     for one in subject.steps:
         limit = one.step.queue_ttl
@@ -104,7 +104,7 @@ def queue_beyond_deadline(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: wait, type: http, url: 'http://a.test', until: {condition: 'result.done', delay: 1m, max_polls: 100, deadline: 10m}}",
     right="  - {step: wait, type: http, url: 'http://a.test', until: {condition: 'result.done', delay: 1m, deadline: 10m}}",
 )
-def polls_beyond_deadline(subject: Subject) -> Iterator[Fault]:
+def polls_beyond_deadline(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         until = one.step.until
         if until is None or until.deadline is None or until.max_polls is None:
@@ -130,7 +130,7 @@ def polls_beyond_deadline(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: paid, type: wait, signal: payment}",
     right="  - {step: paid, type: wait, signal: payment, deadline: 7d}",
 )
-def endless_wait(subject: Subject) -> Iterator[Fault]:
+def endless_wait(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if (
             one.step.type == "wait"
@@ -140,11 +140,11 @@ def endless_wait(subject: Subject) -> Iterator[Fault]:
             yield one.path, f"{one.name} waits for ever if its signal does not come"
 
 
-def _gives_timeout(subject: Subject, path: tuple[str | int, ...]) -> bool:
+def _gives_timeout(subject: LintSubject, path: tuple[str | int, ...]) -> bool:
     return _timeout_path(subject, path) is not path
 
 
-def _timeout_path(subject: Subject, path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+def _timeout_path(subject: LintSubject, path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """Returns the path of the timeout that the file gives the step, or the step's own path if it gives none."""
     if "timeout" in (subject.source.value(path) or {}):
         return (*path, "timeout")

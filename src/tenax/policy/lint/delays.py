@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tenax.model.durations import format_duration
 from tenax.policy.lint.finding import Removal
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import LintedStep, Subject
+from tenax.policy.lint.subject import LintedStep, LintSubject
 from tenax.policy.retry.backoff import curve
 
 _AT_ONCE = 3
@@ -23,7 +23,7 @@ _AT_ONCE = 3
     wrong="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2], parallelism: 2, retry: {max_attempts: 3, jitter: 0}}",
     right="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2], parallelism: 2, retry: {max_attempts: 3, jitter: full}}",
 )
-def herd(subject: Subject) -> Iterator[Fault]:
+def herd(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.step.for_each is not None and one.is_retried and one.policy.jitter == 0:
             yield (
@@ -41,7 +41,7 @@ def herd(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 10, initial_delay: 1m, give_up_after: 10m}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 4, initial_delay: 1m, give_up_after: 10m}}",
 )
-def out_of_time(subject: Subject) -> Iterator[Fault]:
+def out_of_time(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         reached = _attempts_within(one, one.policy.give_up_after)
         if reached is not None:
@@ -61,7 +61,7 @@ def out_of_time(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 4, backoff: linear, backoff_multiplier: 3}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 4, backoff: exponential, backoff_multiplier: 3}}",
 )
-def idle_multiplier(subject: Subject) -> Iterator[Fault]:
+def idle_multiplier(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.policy.backoff != "exponential" and "backoff_multiplier" in one.own:
             path = one.policy_path("backoff_multiplier")
@@ -78,7 +78,7 @@ def idle_multiplier(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 20, backoff: none}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 20, initial_delay: 1s}}",
 )
-def no_delay(subject: Subject) -> Iterator[Fault]:
+def no_delay(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         most = one.attempts
         if (most is None or most > _AT_ONCE) and curve(one.policy, 1) == 0 and curve(one.policy, 5) == 0:
@@ -95,7 +95,7 @@ def no_delay(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 4, honor_retry_after: false, max_retry_after: 5m}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 4, max_retry_after: 5m}}",
 )
-def idle_hint_limit(subject: Subject) -> Iterator[Fault]:
+def idle_hint_limit(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if not one.policy.honor_retry_after and "max_retry_after" in one.own:
             path = one.policy_path("max_retry_after")
@@ -112,7 +112,7 @@ def idle_hint_limit(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 5, initial_delay: 30s, max_delay: 30s}}",
     right="  - {step: load, type: http, url: 'http://a.test', retry: {max_attempts: 5, initial_delay: 30s, max_delay: 10m}}",
 )
-def flat_cap(subject: Subject) -> Iterator[Fault]:
+def flat_cap(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         grows = one.policy.backoff not in ("none", "fixed") and (one.attempts is None or one.attempts > 2)
         if grows and "max_delay" in one.given and one.policy.initial_delay >= one.policy.max_delay > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import Subject
+from tenax.policy.lint.subject import LintSubject
 
 
 @rule(
@@ -17,7 +17,7 @@ from tenax.policy.lint.subject import Subject
     wrong="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2, 3]}",
     right="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2, 3], parallelism: 3}",
 )
-def one_by_one(subject: Subject) -> Iterator[Fault]:
+def one_by_one(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if (
             not one.is_compensation
@@ -39,7 +39,7 @@ def one_by_one(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2], parallelism: 50, concurrency: {limit: 10}}",
     right="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2], parallelism: 10, concurrency: {limit: 10}}",
 )
-def beyond_limit(subject: Subject) -> Iterator[Fault]:
+def beyond_limit(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         limits = one.step.concurrency
         if one.step.for_each is None or limits is None or limits.limit is None or limits.action is not None:
@@ -60,7 +60,7 @@ def beyond_limit(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2], parallelism: 2, tolerate: 100%, on_failure: continue}",
     right="  - {step: sync, type: http, url: 'http://a.test', for_each: [1, 2], parallelism: 2, tolerate: 50%, on_failure: continue}",
 )
-def unreachable_fallback(subject: Subject) -> Iterator[Fault]:
+def unreachable_fallback(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         tolerated = one.step.tolerate
         if one.step.on_failure is not None and tolerated is not None and (tolerated.percent or 0) >= 100:

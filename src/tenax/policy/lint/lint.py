@@ -12,7 +12,7 @@ from tenax.policy.check import check_draft
 from tenax.policy.lint import actions, attempts, budgets, conditions, deadlines, delays, fan_outs, names
 from tenax.policy.lint.finding import LintFinding
 from tenax.policy.lint.rule import RULES, LintRule
-from tenax.policy.lint.subject import Subject
+from tenax.policy.lint.subject import LintSubject
 from tenax.policy.lint.suppressions import MISTAKE, UNUSED, apply, read_suppressions
 
 __all__ = ["GROUPS", "INVALID", "MOST_FINDINGS", "lint_text"]
@@ -51,14 +51,14 @@ def lint_text(
             LintFinding(INVALID, "error", one.message, "mend the file; `tenax validate` says the same", one.path, one.file, one.line, one.column)
             for one in error.findings
         ]  # fmt: skip
-    subject = Subject(workflow, draft.findings.source, draft.paths, server_retry)
+    subject = LintSubject(workflow, draft.findings.source, draft.paths, server_retry)
     content = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     suppressions = read_suppressions(content, RULES)
     found = apply(_findings(subject, filename), suppressions, filename)
     return sorted(found, key=lambda one: (one.line or 0, one.column or 0, one.code))
 
 
-def _findings(subject: Subject, filename: str | None) -> Sequence[LintFinding]:
+def _findings(subject: LintSubject, filename: str | None) -> Sequence[LintFinding]:
     found: list[LintFinding] = []
     seen: set[tuple[str, int | None, int | None, str]] = set()
     for rule in RULES.values():
@@ -73,7 +73,7 @@ def _findings(subject: Subject, filename: str | None) -> Sequence[LintFinding]:
     return found
 
 
-def _of_rule(rule: LintRule, subject: Subject, filename: str | None) -> Iterator[LintFinding]:
+def _of_rule(rule: LintRule, subject: LintSubject, filename: str | None) -> Iterator[LintFinding]:
     for path, message, *fixes in rule.check(subject):
         line, column = subject.source.place(path) or (None, None)
         yield LintFinding(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tenax.policy.lint.rule import Fault, rule
-from tenax.policy.lint.subject import Subject, texts_in
+from tenax.policy.lint.subject import LintSubject, texts_in
 
 _WORDS_OF_TEMPLATES = frozenset(
     (
@@ -40,7 +40,7 @@ _WHOLE_INPUT = re.compile(r"\binput\b(?!\s*[.\[])")
     wrong="name: example\ninput: {day: {type: string}}\nworkflow:\n  - {step: load, type: http, url: 'http://a.test'}",
     right="name: example\ninput: {day: {type: string}}\nworkflow:\n  - {step: load, type: http, url: 'http://a.test/{{ input.day }}'}",
 )
-def unread_input(subject: Subject) -> Iterator[Fault]:
+def unread_input(subject: LintSubject) -> Iterator[Fault]:
     texts = [
         text
         for key in ("workflow", "outputs", "defaults")
@@ -64,7 +64,7 @@ def unread_input(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: item, type: http, url: 'http://a.test'}",
     right="  - {step: fetch_item, type: http, url: 'http://a.test'}",
 )
-def shadowing(subject: Subject) -> Iterator[Fault]:
+def shadowing(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if not one.is_compensation and one.step.name.lower() in _WORDS_OF_TEMPLATES:
             yield one.at("step"), f"the step {one.name} has the name of a variable of templates"
@@ -79,7 +79,7 @@ def shadowing(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: load_data, type: http, url: 'http://a.test'}\n  - {step: load-data, type: http, url: 'http://b.test'}",
     right="  - {step: load_orders, type: http, url: 'http://a.test'}\n  - {step: load_items, type: http, url: 'http://b.test'}",
 )
-def near_namesakes(subject: Subject) -> Iterator[Fault]:
+def near_namesakes(subject: LintSubject) -> Iterator[Fault]:
     known: dict[str, str] = {}
     for one in subject.steps:
         if one.is_compensation:
@@ -99,7 +99,7 @@ def near_namesakes(subject: Subject) -> Iterator[Fault]:
     wrong="  - {step: book, type: http, method: PUT, url: 'http://a.test', compensate: {type: http, method: DELETE, url: 'http://a.test'}}",
     right="  - {step: book, type: http, method: PUT, url: 'http://a.test', compensate: {type: http, method: DELETE, url: 'http://a.test', retry: {max_attempts: 10}}}",
 )
-def single_undo(subject: Subject) -> Iterator[Fault]:
+def single_undo(subject: LintSubject) -> Iterator[Fault]:
     for one in subject.steps:
         if one.is_compensation and one.runs_on_workers and not one.is_retried:
             yield one.path, f"{one.name} is tried once"

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from tenax.model.source.findings import Path
 from tenax.policy.lint.finding import Removal, Severity
-from tenax.policy.lint.subject import Subject
+from tenax.policy.lint.subject import LintSubject
 
 Fault = tuple[Path, str] | tuple[Path, str, Removal]
 """The place and the sentence, and perhaps a certain fix."""
-Check = Callable[[Subject], Iterator[Fault]]
+Check = Callable[[LintSubject], Iterator[Fault]]
 C = TypeVar("C", bound=Check)
 
 

@@ -57,7 +57,7 @@ class LintedStep:
 
 
 @dataclass(frozen=True)
-class Subject:
+class LintSubject:
     """Is what the rules look at."""
 
     workflow: Workflow

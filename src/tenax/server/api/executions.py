@@ -232,7 +232,7 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
     """
     body = await read_body(request, bodies.SIGNAL)
     done = await engine(request).signal(
-        execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
+        execution_id, body.name, data=body.data, key=body.key, actor=actor(request), reason=body.reason
     )
     return answer_view(done)
 

@@ -19,7 +19,7 @@ from tenax.model.wire import (
     ReportAnswers,
 )
 from tenax.model.wire_columns import gather_answers, gather_assignments, spread_reports
-from tenax.server.schema import requests as bodies
+from tenax.server.schema import worker_requests as bodies
 from tenax.server.schema.body import read_body, read_sized_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.responses import answer_view

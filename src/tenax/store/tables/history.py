@@ -62,7 +62,7 @@ class Stream(Generic[T]):
         return [row async for row in self.take(key)]
 
 
-class Page(NamedTuple):
+class HistoryPage(NamedTuple):
     """Names executions that are checked together: as many as fit into memory, but at least one."""
 
     ids: list[int]
@@ -71,7 +71,9 @@ class Page(NamedTuple):
     """Rows that a cursor fetches together."""
 
 
-async def find_page(tx: Connection, after: int, since: datetime | None, only: int | None, limit: int) -> Page:
+async def find_page(
+    tx: Connection, after: int, since: datetime | None, only: int | None, limit: int
+) -> HistoryPage:
     """Finds the next executions: all of them, those that were open at some time after `since`, or only one."""
     found = await tx.fetch(sql("find_verify_page"), after, since, only, limit)
     ids: list[int] = []
@@ -83,7 +85,7 @@ async def find_page(tx: Connection, after: int, since: datetime | None, only: in
         ids.append(row["id"])
         largest = max(largest, row["largest"])
     is_last = len(ids) == len(found) < limit
-    return Page(ids, is_last, max(1, min(ROWS_AT_ONCE, LARGE // max(largest, 1))))
+    return HistoryPage(ids, is_last, max(1, min(ROWS_AT_ONCE, LARGE // max(largest, 1))))
 
 
 async def load_executions(tx: Connection, ids: list[int]) -> list[ExecutionFacts]:
@@ -95,52 +97,52 @@ async def load_budgets(tx: Connection, executions: list[int]) -> dict[int, Budge
     return {row["execution_id"]: _read(BudgetFacts, row) for row in rows}
 
 
-def stream_log(tx: Connection, page: Page) -> Stream[Iterator[LoggedEvent]]:
+def stream_log(tx: Connection, page: HistoryPage) -> Stream[Iterator[LoggedEvent]]:
     """Streams the events of these executions, in the order of the log."""
     return Stream(_cursor(tx, page, sql("verify_log"), page.ids), _execution, _events_of)
 
 
-def stream_steps(tx: Connection, page: Page) -> Stream[StepFacts]:
+def stream_steps(tx: Connection, page: HistoryPage) -> Stream[StepFacts]:
     return Stream(
         _cursor(tx, page, sql("verify_steps"), page.ids), _execution, lambda row: _read(StepFacts, row)
     )
 
 
-def stream_items(tx: Connection, page: Page) -> Stream[ItemFacts]:
+def stream_items(tx: Connection, page: HistoryPage) -> Stream[ItemFacts]:
     """Streams the work items of steps without `for_each`."""
     rows = _cursor(tx, page, sql("verify_items"), page.ids, False)
     return Stream(rows, _execution, lambda row: _read(ItemFacts, row))
 
 
-def stream_fan_outs(tx: Connection, page: Page) -> Stream[FanOutFacts]:
+def stream_fan_outs(tx: Connection, page: HistoryPage) -> Stream[FanOutFacts]:
     return Stream(
         _cursor(tx, page, sql("verify_fan_outs"), page.ids), _execution, lambda row: _read(FanOutFacts, row)
     )
 
 
-def stream_fan_out_events(tx: Connection, page: Page, execution_id: int) -> Stream[LoggedEvent]:
+def stream_fan_out_events(tx: Connection, page: HistoryPage, execution_id: int) -> Stream[LoggedEvent]:
     """Streams the events of single items of fan-outs, item by item."""
     rows = _cursor(tx, page, sql("verify_item_events"), execution_id)
     return Stream(rows, _item, lambda row: _event(row["id"], row, decode(row["event"])))
 
 
-def stream_fan_out_items(tx: Connection, page: Page, execution_id: int) -> Stream[ItemFacts]:
+def stream_fan_out_items(tx: Connection, page: HistoryPage, execution_id: int) -> Stream[ItemFacts]:
     rows = _cursor(tx, page, sql("verify_items"), [execution_id], True)
     return Stream(rows, _item, lambda row: _read(ItemFacts, row))
 
 
-def stream_item_results(tx: Connection, page: Page, execution_id: int) -> Stream[ItemResultFacts]:
+def stream_item_results(tx: Connection, page: HistoryPage, execution_id: int) -> Stream[ItemResultFacts]:
     rows = _cursor(tx, page, sql("verify_item_results"), execution_id)
     return Stream(rows, _item, lambda row: _read(ItemResultFacts, row))
 
 
-def stream_letters(tx: Connection, page: Page) -> Stream[LetterFacts]:
+def stream_letters(tx: Connection, page: HistoryPage) -> Stream[LetterFacts]:
     """Streams the dead letters of steps without `for_each`."""
     rows = _cursor(tx, page, sql("verify_letters"), page.ids, False)
     return Stream(rows, _execution, lambda row: _read(LetterFacts, row))
 
 
-def stream_fan_out_letters(tx: Connection, page: Page, execution_id: int) -> Stream[LetterFacts]:
+def stream_fan_out_letters(tx: Connection, page: HistoryPage, execution_id: int) -> Stream[LetterFacts]:
     rows = _cursor(tx, page, sql("verify_letters"), [execution_id], True)
     return Stream(rows, _item, lambda row: _read(LetterFacts, row))
 
@@ -150,7 +152,7 @@ async def find_orphans(tx: Connection, after: int, last: int) -> list[tuple[str,
     return [(row["name"], row["execution_id"]) for row in await tx.fetch(sql("verify_orphans"), after, last)]
 
 
-async def _cursor(tx: Connection, page: Page, statement: str, *arguments: Any) -> AsyncIterator[Row]:
+async def _cursor(tx: Connection, page: HistoryPage, statement: str, *arguments: Any) -> AsyncIterator[Row]:
     async for row in tx.cursor(statement, *arguments, prefetch=page.rows_at_once):
         yield row
 

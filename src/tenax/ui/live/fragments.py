@@ -15,7 +15,7 @@ KEPT_EVENTS = 4  # events that are kept for other streams with the same state
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedPage:
     """Is one state of a page. Its id names the digest of each fragment, so a browser that comes back gets just what has changed."""
 
     fragments: Mapping[str, str]
@@ -25,7 +25,7 @@ class Rendered:
     _events: dict[str, bytes] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, fragments: Mapping[str, str]) -> Rendered:
+    def of(cls, fragments: Mapping[str, str]) -> RenderedPage:
         digests = {
             name: hashlib.blake2s(html.encode(), digest_size=6).hexdigest()
             for name, html in fragments.items()

@@ -27,13 +27,13 @@ _log = structlog.get_logger("tenax.ui")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[T_co]):
+class KeptReading(Generic[T_co]):
     value: T_co
     at: datetime
     """When it was begun, by the clock of this server."""
 
 
-def value_of(reading: Reading[T] | None) -> T | None:
+def value_of(reading: KeptReading[T] | None) -> T | None:
     return None if reading is None else reading.value
 
 
@@ -41,7 +41,7 @@ class _Kept(Generic[T]):
     """Holds the newest reading of one kind."""
 
     def __init__(self) -> None:
-        self.reading: Reading[T] | None = None
+        self.reading: KeptReading[T] | None = None
         self.error: TenaxError | None = None
         """Says why the last try failed."""
         self.task: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class KeptReadings:
         self._kept: OrderedDict[Hashable, _Kept[Any]] = OrderedDict()
         self._followers: set[asyncio.Event] = set()
 
-    async def newest(self, kind: Hashable, read: Callable[[], Awaitable[T]]) -> Reading[T] | None:
+    async def newest(self, kind: Hashable, read: Callable[[], Awaitable[T]]) -> KeptReading[T] | None:
         """Returns the newest reading, and has it read again if it is old. No request waits for that.
 
         The first reading of a kind is waited for, but not long: returns None if it takes longer. Raises the error of the last try.
@@ -89,7 +89,7 @@ class KeptReadings:
     async def _read(self, kept: _Kept[T], read: Callable[[], Awaitable[T]]) -> None:
         at, began = datetime.now(UTC), perf_counter()
         try:
-            kept.reading, kept.error = Reading(await read(), at), None
+            kept.reading, kept.error = KeptReading(await read(), at), None
         except TenaxError as error:
             kept.error = error
         except Exception:  # noqa: BLE001 -- the next try may succeed: the page says that it failed, the log says why

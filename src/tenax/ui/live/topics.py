@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from tenax.errors import Busy, TenaxError
-from tenax.ui.live.fragments import Rendered
+from tenax.ui.live.fragments import RenderedPage
 
 MIN_PAUSE = 0.5  # seconds between two renderings of a page
 COST_PAUSE = 10.0
@@ -45,7 +45,7 @@ class Topic:
 
     def __init__(self, subject: Subject, turns: asyncio.Semaphore) -> None:
         self.subject = subject
-        self.rendered: Rendered | None = None
+        self.rendered: RenderedPage | None = None
         self.trouble: TenaxError | None = None
         """Says why the last rendering failed. The one before it stays."""
         self.readers = 0
@@ -83,7 +83,7 @@ class Topic:
             loop = asyncio.get_running_loop()
             before, started = self.state, loop.time()
             try:
-                self.rendered = Rendered.of(await self.subject.render())
+                self.rendered = RenderedPage.of(await self.subject.render())
                 self.trouble = None
             except TenaxError as error:
                 self.trouble = error

@@ -38,7 +38,7 @@ Place = Annotated[int | None, Query(ge=1, le=LARGEST_ID)]
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class AuditFields:
     """Holds the fields of the filter, as they are in the address."""
 
     actor: str
@@ -82,7 +82,7 @@ async def show(
     after: Place = None,
 ) -> Response:
     """Shows one page of the audit. A wrong filter is shown beside its fields, with the list empty."""
-    fields = Fields(*(text.strip() for text in (actor, action, kind, target, since, until)))
+    fields = AuditFields(*(text.strip() for text in (actor, action, kind, target, since, until)))
     here, error = engine(request), None
     entries: list[AuditEntry] = []
     places: dict[str, str | None] = dict.fromkeys(("newest", "newer", "older"))
@@ -110,7 +110,7 @@ async def show(
 
 
 def _page(
-    found: Sequence[AuditEntry], fields: Fields, before: int | None, after: int | None
+    found: Sequence[AuditEntry], fields: AuditFields, before: int | None, after: int | None
 ) -> tuple[list[AuditEntry], dict[str, str | None]]:
     """Returns the entries of a page, and the addresses of the pages beside it. `found` has one more than a page, if there are more."""
     more = len(found) > PAGE_SIZE

@@ -27,8 +27,8 @@ async def save_form(request: Request, filter: FilterText = "") -> Response:  # n
 @router.post("/new")
 async def save(request: Request) -> Response:
     form = await read_form(request)
-    name = required(form, "name", "a name")
-    await engine(request).filters.save(name, form.get("filter", ""), actor=actor(request))
+    name, reason = required(form, "name", "a name"), required(form, "reason", "a reason")
+    await engine(request).filters.save(name, form.get("filter", ""), actor=actor(request), reason=reason)
     return answer_done(request, f"{LIST}{query(filter=f'@{name}')}")
 
 
@@ -39,5 +39,6 @@ async def remove_form(request: Request, name: Name) -> Response:
 
 @router.post("/{name}/remove")
 async def remove(request: Request, name: Name) -> Response:
-    await engine(request).filters.remove(name, actor=actor(request))
+    reason = required(await read_form(request), "reason", "a reason")
+    await engine(request).filters.remove(name, actor=actor(request), reason=reason)
     return answer_done(request, LIST)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter
@@ -10,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from tenax.errors import Forbidden, TenaxError, Unauthorized
 from tenax.ui.answers import HEADERS, answer_page, dashboard
-from tenax.ui.dashboard import SIGN_IN
+from tenax.ui.dashboard import SIGN_IN, Dashboard
 from tenax.ui.forms import read_form
 from tenax.web.auth import Principal
 from tenax.web.sessions import SESSION_SECONDS
@@ -21,7 +23,9 @@ sign_out_router = APIRouter()
 
 @router.get(SIGN_IN)
 async def form(request: Request, code: str = "", next: str = "/") -> Response:  # noqa: A002 -- its name in the address
-    """Shows the form. A code in the address is sent by the form too: a browser that only looks at an address does not use the code up."""
+    """Shows the form. A code in the address is sent by the form too: a browser that only looks at an address does not use the code up.
+
+    The text `page` tells this page from others, so that it can send its code again. The address does not have it."""
     return _answer_form(request, code=code, target=_local(next))
 
 
@@ -31,7 +35,7 @@ async def sign_in(request: Request) -> Response:
     fields = await read_form(request)
     target = _local(fields.get("next", "/"))
     try:
-        principal = await _principal(request, fields.get("token", "").strip(), fields.get("code", ""))
+        principal = await _principal(request, fields)
     except (Unauthorized, Forbidden) as error:
         return _answer_form(request, target=target, error=error)
     assert principal.token_id is not None
@@ -49,24 +53,33 @@ async def sign_out(request: Request) -> Response:
     return answer
 
 
-async def _principal(request: Request, token: str, code: str) -> Principal:
-    here = dashboard(request)
-    if code:
-        token_id = here.codes.take(code)
-        principal = None if token_id is None else await here.authenticator.with_id(token_id)
-        if principal is None:
-            raise Unauthorized(
-                "this link has been used, or is too old",
-                remedy="sign in with a token, or restart the server: it prints a new link",
-            )
-        return principal
+async def _principal(request: Request, fields: Mapping[str, str]) -> Principal:
+    if code := fields.get("code", ""):
+        return await _of_code(dashboard(request), code, fields.get("page", ""))
+    token = fields.get("token", "").strip()
     if not token:
         raise Unauthorized("the token is missing", remedy="paste a token into the field")
-    principal = await here.authenticator.with_token(token)
+    principal = await dashboard(request).authenticator.with_token(token)
     if principal.role == "worker":
         raise Forbidden(
             "this is a token of a worker, and workers do not sign in",
             remedy="make one for yourself: tenax token create NAME --role viewer",
+        )
+    return principal
+
+
+async def _of_code(here: Dashboard, code: str, page: str) -> Principal:
+    """Uses a code. If the database cannot be asked now, the code stays good."""
+    token_id = here.codes.take(code, page)
+    try:
+        principal = None if token_id is None else await here.authenticator.with_id(token_id)
+    except BaseException:
+        here.codes.give_back(code)
+        raise
+    if principal is None:
+        raise Unauthorized(
+            "this link has been used, or is too old",
+            remedy="sign in with a token, or restart the server: it prints a new link",
         )
     return principal
 
@@ -81,6 +94,7 @@ def _answer_form(
         status=200 if error is None else error.http_status,
         title="Sign in",
         code=code,
+        page=secrets.token_urlsafe(12),
         target=target,
         error=None if error is None else error.problem(),
         form_token=here.sessions.form_token(None),

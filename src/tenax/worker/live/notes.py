@@ -17,8 +17,9 @@ from typing import Any
 
 from tenax.errors import TenaxError
 from tenax.model.wire import AttemptNotes, HeldCheckpoint, HeldProgress, OutputPart, RegistrationAnswer
-from tenax.sdk.context import DONE, AttemptProgress, Checkpoint, TaskContext
+from tenax.sdk.context import TaskContext
 from tenax.sdk.outcomes import Cancelled
+from tenax.sdk.tasks.told import DONE, AttemptProgress, Checkpoint
 from tenax.worker.handlers.json_values import checkpoint_json
 from tenax.worker.handlers.secrets import Secrets
 from tenax.worker.link import Link, LinkDown

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from tenax.errors import UsageError
-from tenax.sdk.context import DONE, TaskContext, read_progress
+from tenax.sdk.context import TaskContext
 from tenax.sdk.outcomes import Cancelled
+from tenax.sdk.tasks.told import DONE, read_progress
 from tenax.worker.handlers.json_values import checkpoint_json
 from tenax.worker.processes.usage_pipe import VARIABLE, UsagePipe
 

@@ -33,12 +33,13 @@ def signal(
     key: Annotated[
         str | None, Parameter(help="A unique key: a second signal with it changes nothing.")
     ] = None,
+    reason: Reason = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Send a signal to an execution. A signal for which no step waits yet is kept."""
     carried = None if data is None else _carried(data)
-    answer = run_async(_signalled(where, execution_id, name, carried, key))
+    answer = run_async(_signalled(where, execution_id, name, carried, key, reason))
     if json:
         print_json(answer)
     elif not answer["created"]:
@@ -66,10 +67,10 @@ def _carried(data: str) -> Any:
 
 
 async def _signalled(
-    where: TargetFlags, execution_id: int, name: str, data: Any, key: str | None
+    where: TargetFlags, execution_id: int, name: str, data: Any, key: str | None, reason: str | None
 ) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
-        return await backend.signal(execution_id, name, data=data, key=key)
+        return await backend.signal(execution_id, name, data=data, key=key, reason=reason)
 
 
 def approve(

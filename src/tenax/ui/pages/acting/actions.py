@@ -111,11 +111,11 @@ async def _decide(
 
 
 async def _signal(on: Engine, execution_id: int, sent: Mapping[str, str], who: str) -> str:
-    name = required(sent, "name", "the name of the signal")
+    name, reason = required(sent, "name", "the name of the signal"), required(sent, "reason", "a reason")
     text = sent.get("data", "").strip()
     data = await _json(on, text, "the data") if text else None
     answer = await on.signal(
-        execution_id, name, data=data, key=sent.get("key", "").strip() or None, actor=who
+        execution_id, name, data=data, key=sent.get("key", "").strip() or None, actor=who, reason=reason
     )
     return signalled_words(answer)
 

@@ -61,7 +61,7 @@ class LedgerLine(NamedTuple):
     after: str
 
 
-class Shown(NamedTuple):
+class ShownDecision(NamedTuple):
     """Is a decision as the page shows it."""
 
     event: int
@@ -140,12 +140,12 @@ async def _values(on: Engine, execution_id: int, about: About) -> dict[str, Any]
     }
 
 
-def _shown(one: ExplainedDecision, policies: Mapping[str, Mapping[str, Any]]) -> Shown:
+def _shown(one: ExplainedDecision, policies: Mapping[str, Mapping[str, Any]]) -> ShownDecision:
     told = one.explanation
     decision = told.decision
     parts = delay_parts(decision)
     policy = policies.get(f"{COMPENSATION if told.compensation else ''}{told.step}")
-    return Shown(
+    return ShownDecision(
         event=one.event,
         explanation=told,
         name=work_name(told.step, told.item, compensation=told.compensation),

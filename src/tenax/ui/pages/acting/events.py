@@ -36,7 +36,7 @@ Order = Literal["newest", "oldest"]
 EventType = Annotated[str | None, Query(max_length=100)]
 
 
-class Shown(NamedTuple):
+class LogAddress(NamedTuple):
     """Is what the address of a log says."""
 
     order: Order = "newest"
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
         return query(**{**given._asdict(), "order": order})
 
 
-class Line(NamedTuple):
+class EventLine(NamedTuple):
     """Is an event as the log shows it."""
 
     event: Event
@@ -78,7 +78,7 @@ async def show(
     after: Annotated[int | None, Query(ge=0, le=LARGEST_ID)] = None,
 ) -> Response:
     """Shows a page of the log, from either end."""
-    shown = Shown(order, step or None, type or None, before, after)
+    shown = LogAddress(order, step or None, type or None, before, after)
     values = await _values(engine(request), execution_id, shown)
     live = f"/executions/{execution_id}/events/live{shown.query()}" if shown.is_live else None
     return answer_page(request, TEMPLATE, live=live, **values)
@@ -93,7 +93,7 @@ async def live(
 ) -> Response:
     """Keeps the last page of the log up to date."""
     here, may_act = dashboard(request), visitor(request).may_act
-    shown = Shown(step=step or None, type=type or None)
+    shown = LogAddress(step=step or None, type=type or None)
 
     async def render() -> dict[str, str]:
         values = await _values(here.engine, execution_id, shown)
@@ -120,7 +120,7 @@ async def show_event(
     return answer_page(request, "executions/event.html", line=line, **values)
 
 
-async def _values(on: Engine, execution_id: int, shown: Shown) -> dict[str, Any]:
+async def _values(on: Engine, execution_id: int, shown: LogAddress) -> dict[str, Any]:
     if shown.type is not None and shown.type not in EVENT_TYPES:
         raise UsageError(f"there is no type of event {shown.type!r}{suggest(shown.type, EVENT_TYPES)}")
     execution = await on.get(execution_id)
@@ -137,7 +137,7 @@ async def _values(on: Engine, execution_id: int, shown: Shown) -> dict[str, Any]
     }
 
 
-async def _read(on: Engine, execution_id: int, shown: Shown) -> EventPage:
+async def _read(on: Engine, execution_id: int, shown: LogAddress) -> EventPage:
     before, after = shown.before, shown.after
     if before is None and after is None and shown.order == "oldest":
         after = 0
@@ -147,13 +147,13 @@ async def _read(on: Engine, execution_id: int, shown: Shown) -> EventPage:
     return await on.find_events(execution_id, is_wanted, before=before, after=after, limit=PAGE_SIZE)
 
 
-def _wanted(shown: Shown) -> Callable[[Event], bool] | None:
+def _wanted(shown: LogAddress) -> Callable[[Event], bool] | None:
     if shown.step is None and shown.type is None:
         return None
     return lambda event: shown.step in (None, event.step) and shown.type in (None, event.type)
 
 
-def _turns(execution_id: int, page: EventPage, shown: Shown) -> dict[str, str | None]:
+def _turns(execution_id: int, page: EventPage, shown: LogAddress) -> dict[str, str | None]:
     """Returns the addresses of the pages of older and of newer events."""
     here = f"/executions/{execution_id}/events"
     return {
@@ -163,11 +163,11 @@ def _turns(execution_id: int, page: EventPage, shown: Shown) -> dict[str, str | 
     }
 
 
-def _lines(events: Sequence[Event], start: str, most: int, *, from_start: bool) -> list[Line]:
+def _lines(events: Sequence[Event], start: str, most: int, *, from_start: bool) -> list[EventLine]:
     wording = EventWording(from_start=from_start)
     lines = []
     for event in events:
         text = pretty(event.data) if event.data else ""
         since = f"+{format_duration(round(max(seconds_between(start, event.at), 0.0), 3))}"
-        lines.append(Line(event, wording.words(event), since, text[:most], max(0, len(text) - most)))
+        lines.append(EventLine(event, wording.words(event), since, text[:most], max(0, len(text) - most)))
     return lines

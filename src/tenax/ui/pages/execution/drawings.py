@@ -12,7 +12,7 @@ from tenax.drawing.figures.small_bars import draw_budget_bar
 from tenax.drawing.graph import Drawing, DrawnStep, drawing_of
 from tenax.drawing.graph_summary import MAX_STEPS, for_page
 from tenax.drawing.svg import draw_graph
-from tenax.drawing.timeline.execution_rows import FanOut, timeline_of
+from tenax.drawing.timeline.execution_rows import DrawnFanOut, timeline_of
 from tenax.drawing.timeline.timeline_svg import draw_timeline
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound
@@ -138,14 +138,14 @@ def _event(entry: AuditEntry) -> Event:
     )  # fmt: skip
 
 
-async def _fan_outs(engine: Engine, execution: Execution) -> dict[str, FanOut]:
+async def _fan_outs(engine: Engine, execution: Execution) -> dict[str, DrawnFanOut]:
     """Reads the items of the first fan-outs. Those that matter most have rows of their own."""
     names = [name for name, step in execution.steps.items() if step.items]
     found = {}
     for name in names[:MOST_STRIPS]:
         cells = await _cells(engine, execution.id, name, CELLS)
         if cells:
-            found[name] = FanOut(cells, await _shown_items(engine, execution, name))
+            found[name] = DrawnFanOut(cells, await _shown_items(engine, execution, name))
     return found
 
 

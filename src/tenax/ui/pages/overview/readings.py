@@ -13,7 +13,7 @@ from tenax.model.metrics.figures import Overview, RetryStats
 from tenax.model.metrics.pages import StateCounts
 from tenax.model.metrics.series import Series
 from tenax.ui.dashboard import Dashboard
-from tenax.ui.live.kept import Reading, value_of
+from tenax.ui.live.kept import KeptReading, value_of
 from tenax.ui.pages.overview.ranges import LENGTHS, Range
 
 GROUPS_SHOWN = 10
@@ -58,7 +58,7 @@ async def read_overview(here: Dashboard, chosen: Range) -> Readings:
         newest("states", engine.count),
         newest(("failures", chosen), lambda: _failures(here, chosen)),
     )
-    parts: list[Reading[object] | None] = [now, series, recent, returns, states, failures]
+    parts: list[KeptReading[object] | None] = [now, series, recent, returns, states, failures]
     read = [part.at for part in parts if part is not None]
     return Readings(
         now=value_of(now),
