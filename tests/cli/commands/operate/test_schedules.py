@@ -94,6 +94,7 @@ def test_mistakes_in_a_schedule(tenax):
 
 def test_a_submission_that_starts_later(tenax):
     later = tenax("submit", "plain.yaml", "--in", "2h")
+    assert "paused" not in later.out
     assert (later.code, " is submitted and starts at 20" in later.out) == (0, True)
     number = json.loads(tenax("submit", "plain.yaml", "--at", "2999-01-31T09:30", "--json").out)["id"]
     assert tenax("show", str(number), "--json").json["starts_at"] == "2999-01-31T09:30:00Z"
