@@ -302,7 +302,9 @@ async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFl
 async def start_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
     """Returns a warning if a new execution does not start: its workflow is paused, or no worker is alive. Else None."""
     execution = await backend.get(execution_id)
-    if execution["status"] != "paused" or execution["starts_at"]:  # a delayed one is paused until its time comes
+    if (
+        execution["status"] != "paused" or execution["starts_at"]
+    ):  # a delayed one is paused until its time comes
         return await no_worker_warning(backend, execution_id, where)
     resume = where.command("workflows", "resume", execution["workflow"])
     return f"it begins paused, because its workflow is paused; let that go on: {resume}"
