@@ -17,11 +17,13 @@ from tenax.model.execution_views import Execution
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.settings.agents import agent_defaults
+from tenax.settings.worker_options import worker_options
 from tenax.store.connect import Database
 from tenax.store.for_tests.fake_clock import FakeClock
 from tenax.testing.failure_texts import story
 from tenax.testing.faults import Faults, FaultyExecutor, FaultyTransport
 from tenax.testing.pace import NothingDue, Pace
+from tenax.transactions.task_database import TaskDatabase
 from tenax.worker.waiting import cancel_and_wait
 from tenax.worker.worker import Worker
 
@@ -47,7 +49,7 @@ class Core:
         self.engine = engine
         self.clock = clock
         self.faults = Faults(engine)
-        self.pace = Pace(engine, clock, self.faults)
+        self.pace = Pace(engine, clock, self.faults, self._serve_all)
         self.seconds = 30.0
         """Real seconds that an execution may take."""
         self._settings = settings
@@ -56,7 +58,7 @@ class Core:
     async def start(self, submission: Submission) -> Execution:
         """Starts an execution and a worker for it. The clock stands still."""
         [submitted] = await self.engine.submit([submission])
-        self._serve(submitted.id)
+        self.serve(submitted.id)
         return await self.engine.get(submitted.id)
 
     async def run(self, submission: Submission) -> Execution:
@@ -65,14 +67,14 @@ class Core:
 
     async def finish(self, execution_id: int) -> Execution:
         """Lets time pass until an execution has ended."""
-        self._serve(execution_id)
+        self.serve(execution_id)
         return await self._until(
             execution_id, lambda execution: execution.status in FINISHED, "has not ended"
         )
 
     async def until_waiting(self, execution_id: int, step: str, item: int | None) -> Execution:
         """Lets time pass until a step waits for a signal or an approval."""
-        self._serve(execution_id)
+        self.serve(execution_id)
 
         async def waits(execution: Execution) -> bool:
             if item is not None:
@@ -85,8 +87,7 @@ class Core:
 
     async def advance(self, seconds: float) -> datetime:
         """Moves the clock. Everything that falls due on the way happens."""
-        for summary in await self.engine.list(states=["running", "paused"], top=True, limit=500):
-            self._serve(summary.id)
+        await self._serve_all()
         at = await self.clock.now() + timedelta(seconds=seconds)
         try:
             async with asyncio.timeout(self.seconds):
@@ -146,25 +147,30 @@ class Core:
         words = " ".join(part for part in (diagnosis.sentence, diagnosis.next) if part)
         return f"{message}\n{words}\n\n{story(to_builtins(execution), decisions)}"
 
-    def _serve(self, execution_id: int) -> None:
+    def serve(self, execution_id: int) -> None:
         """Starts a worker for an execution and its children, whatever queues and labels they ask for."""
         if execution_id in self._workers:
             return
         settings = self._settings
+        options = worker_options(settings, agent_defaults(settings))
+        options |= {
+            "overload_lag": _PATIENCE,
+            "drain": 0.0,
+            "database": TaskDatabase(self.engine.context.database.url),
+        }
         worker = Worker(
             FaultyTransport(self.engine, self.faults),
             name=f"test-{execution_id}",
             execution_id=execution_id,
-            overload_lag=_PATIENCE,
-            http_addresses=settings.http_addresses,
-            max_result=settings.max_result,
-            packs=settings.home / "packs",
-            pack_cache=settings.pack_cache,
-            agents=agent_defaults(settings),
-            drain=0.0,
             wrap_executor=partial(FaultyExecutor, faults=self.faults),
+            **options,
         )
         self._workers[execution_id] = asyncio.create_task(worker.run(asyncio.Event()))
+
+    async def _serve_all(self) -> None:
+        """Starts workers for what the code under test has started by itself. Work that nobody serves would stop the clock."""
+        for summary in await self.engine.list(states=["running", "paused"], top=True, limit=500):
+            self.serve(summary.id)
 
     def _raise_fault_of_worker(self, execution_id: int) -> None:
         worker = self._workers[execution_id]

@@ -8,13 +8,16 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import to_builtins
 
+from tenax.app.engine_client import EngineClient
 from tenax.engine.engine import Engine
 from tenax.model.execution_views import Attempt, Event, Execution, Work
 from tenax.model.execution_views import Step as StepView
 from tenax.model.views import Explanation
+from tenax.sdk.tasks.failures import result_of
+from tenax.testing.core import ACTOR, FINISHED
 from tenax.testing.failure_texts import event_list, event_words, story
 from tenax.testing.loop_thread import LoopThread
-from tenax.testing.submissions import result_of
+from tenax.testing.submissions import decode_result
 
 __tracebackhide__ = True  # pytest shows the lines of the test, and not those of this module
 
@@ -73,10 +76,11 @@ class ExecutionResult(Generic[R]):
 
     @property
     def result(self) -> R:
-        """The result. Raises AssertionError, with what happened, unless the execution is completed."""
-        if self.status != "completed":
-            self._fail(f"execution {self.id} is {self.status}, so it has no result")
-        result: R = result_of(self.what, self.view)
+        """The result. Raises `TaskFailed` if the execution has failed or was cancelled."""
+        if self.status not in FINISHED:
+            self._fail(f"execution {self.id} is {self.status}, so it has no result yet")
+        plain = self._loop.call(result_of(EngineClient(self._engine, ACTOR), to_builtins(self.view)))
+        result: R = decode_result(self.what, plain)
         return result
 
     @property

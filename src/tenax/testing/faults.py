@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 
 from tenax.embed import LocalTransport
 from tenax.engine.engine import Engine
@@ -24,6 +25,10 @@ class Faults:
         """Tokens of leases that nobody reports."""
         self.hanging: dict[str, asyncio.Event] = {}
         """Tokens of attempts that run until their timeout. The event is set when it is over."""
+        self.waiting: list[tuple[str, int]] = []
+        """Tokens of attempts that wait for executions which they have submitted, and the ids of these."""
+        self._tokens: dict[int, str] = {}
+        """The tokens of the last attempts by their items."""
         self._effects: dict[str, Effect] = {}
         self._unheard: set[str] = set()
         """Tokens of attempts whose report will be lost."""
@@ -31,6 +36,7 @@ class Faults:
 
     def begin(self, assignment: Assignment) -> bool:
         """Chooses what happens to a leased attempt. Returns False if its worker is lost before the work begins."""
+        self._tokens[assignment.item_id] = assignment.token
         effect = self.injections.choose(assignment)
         if isinstance(effect, LoseWorker):
             if not effect.after_work:
@@ -64,6 +70,20 @@ class Faults:
             await over.wait()
         finally:
             self.hanging.pop(assignment.token, None)
+
+    @contextlib.contextmanager
+    def waiting_in(self, item_id: int | None, execution_id: int) -> Iterator[None]:
+        """Lets time pass although an attempt of the item runs, because it waits for an execution. None stands for the test itself."""
+        token = None if item_id is None else self._tokens.get(item_id)
+        if token is None:
+            yield
+            return
+        self.waiting.append((token, execution_id))
+        self._tell()
+        try:
+            yield
+        finally:
+            self.waiting.remove((token, execution_id))
 
     def end_hanging(self, tokens: Iterable[str]) -> None:
         """Ends attempts whose timeout is over. They count as running until their reports have arrived."""

@@ -36,6 +36,10 @@ class LoopThread:
             raise error
         return future.result()
 
+    def is_here(self) -> bool:
+        """Returns whether the caller runs in this thread."""
+        return threading.current_thread() is self._thread
+
     def close(self) -> None:
         self.call(self._loop.shutdown_asyncgens())
         self.call(self._loop.shutdown_default_executor())

@@ -19,6 +19,9 @@ QUIET_SECONDS = 1.0
 """Real seconds in which nothing may happen before a test is told that nothing ever will. Loops of the server, which release
 held work for example, look at their work about once a second."""
 
+UNSERVED_SECONDS = 0.2
+"""Real seconds without any news after which the executions that have no worker get one."""
+
 
 class NothingDue(Exception):
     """Nothing runs, and nothing is due."""
@@ -27,7 +30,14 @@ class NothingDue(Exception):
 class Pace:
     """Moves the clock of a test."""
 
-    def __init__(self, engine: Engine, clock: FakeClock, faults: Faults) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: FakeClock,
+        faults: Faults,
+        serve_all: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._serve_all = serve_all
         self._engine = engine
         self._clock = clock
         self._faults = faults
@@ -39,6 +49,7 @@ class Pace:
         """
         notifier = self._engine.context.notifier
         async with notifier.following_all() as changed, notifier.following(execution_id) as own:
+            own.set()  # it may have ended before
             while True:
                 pending = await self._pending()
                 if own.is_set() or not pending.busy:
@@ -61,24 +72,33 @@ class Pace:
                     passed = pending.due is None or pending.due >= at
                     await self.pass_to(at if pending.due is None else min(pending.due, at))
                     continue
-                await changed.wait()
-                changed.clear()
+                await self._wait(changed, pending)
 
     async def pass_to(self, at: datetime) -> None:
-        lease = self._engine.context.settings.lease
-        over = await self._clock.pass_to(at, running=list(self._faults.hanging), lease=lease)
+        settings = self._engine.context.settings
+        running = [*self._faults.hanging, *(token for token, _ in self._faults.waiting)]
+        over = await self._clock.pass_to(
+            at, running=running, lease=settings.lease, grace=settings.timeout_grace
+        )
         self._faults.end_hanging(over)
         self._engine.context.notifier.announce(ready=True, server_steps=True, messages=True, due_in=0.0)
 
     async def _pending(self) -> Pending:
         async with self._engine.context.transaction() as tx:
-            return await find_pending(tx, self._faults.lost, list(self._faults.hanging))
+            return await find_pending(
+                tx,
+                lost=self._faults.lost,
+                hanging=self._faults.hanging,
+                waiting=self._faults.waiting,
+                grace=self._engine.context.settings.timeout_grace,
+            )
 
     async def _wait(self, changed: asyncio.Event, pending: Pending) -> None:
-        idle = pending.due is None and not pending.busy
         try:
-            async with asyncio.timeout(QUIET_SECONDS if idle else None):
+            async with asyncio.timeout(UNSERVED_SECONDS if pending.busy else QUIET_SECONDS):
                 await changed.wait()
         except TimeoutError:
-            raise NothingDue from None
+            if not pending.busy:
+                raise NothingDue from None
+            await self._serve_all()
         changed.clear()

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tenax.sdk.tasks.application import enter, leave
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.for_tests.databases import TestDatabases
+from tenax.testing.application import TesterApplication
 from tenax.testing.core import open_core
 from tenax.testing.loop_thread import LoopThread
 from tenax.testing.postgres import start_postgres
@@ -36,18 +38,17 @@ class TesterSession:
     @contextlib.contextmanager
     def tester(self, given: Mapping[str, Any], seconds: float) -> Iterator[Tester]:
         """Opens a tester on an empty database. `given` are settings."""
-        assert self._databases is not None
-        url, same = self._loop.call(self._databases.take())
-        settings = Settings(**{"home": self._folder, **given, "database_url": url})
+        settings, database = self._loop.call(self._empty_database(given))
         roll = [0.5]
-        opened = open_core(
-            self._loop.call(self._open_database(settings, same=same)), settings, lambda: roll[0]
-        )
+        opened = open_core(database, settings, lambda: roll[0])
         core = self._loop.call(opened.__aenter__())
+        core.seconds = seconds
+        application = TesterApplication(core, self._loop)
+        enter(application)
         try:
-            core.seconds = seconds
-            yield Tester(core, self._loop, url, roll)
+            yield Tester(core, self._loop, database.url, roll)
         finally:
+            leave(application)
             self._loop.call(opened.__aexit__(None, None, None))
 
     def close(self) -> None:
@@ -62,14 +63,18 @@ class TesterSession:
             if self._server is not None:
                 self._server.release()
 
-    async def _open_database(self, settings: Settings, *, same: bool) -> Database:
-        """Returns the pools of the database. They are kept as long as the database is."""
-        if self._database is not None and same:
-            return self._database
-        if self._database is not None:
-            await self._database.close()
-        self._database = await Database.connected(settings)
-        return self._database
+    async def _empty_database(self, given: Mapping[str, Any]) -> tuple[Settings, Database]:
+        """Returns an empty database. Its pools are kept as long as it is."""
+        assert self._databases is not None
+        if (url := await self._databases.reuse()) is None:
+            if self._database is not None:
+                await self._database.close()
+                self._database = None
+            url = await self._databases.replace()
+        settings = Settings(**{"home": self._folder, **given, "database_url": url})
+        if self._database is None:
+            self._database = await Database.connected(settings)
+        return settings, self._database
 
     def _embedded(self) -> str:
         self._server = start_postgres(self._folder)

@@ -8,7 +8,6 @@ from typing import Any
 
 from tenax.builder.workflow import Workflow
 from tenax.errors import UsageError
-from tenax.model.execution_views import Execution
 from tenax.model.wire import Submission
 from tenax.sdk.bundle import submission_of
 from tenax.sdk.files import read_definition
@@ -55,11 +54,9 @@ def _task_of(function: Callable[..., Any]) -> Task[..., Any]:
     return REGISTRY.of(function) or Task(f"{function.__module__}:{function.__qualname__}", function)
 
 
-def result_of(what: Any, execution: Execution) -> Any:
-    """Returns the result of a completed execution: for a task its own, rebuilt from the annotation, else that of the workflow."""
-    if not callable(what):
-        return execution.result
-    return _task_of(what).decode_result(execution.steps[STEP].result)
+def decode_result(what: Any, result: Any) -> Any:
+    """Returns the result of an execution: for a task its own, rebuilt from the annotation, else that of the workflow as it is."""
+    return _task_of(what).decode_result(result[STEP]) if callable(what) else result
 
 
 def task_name(target: str | Callable[..., Any]) -> str:

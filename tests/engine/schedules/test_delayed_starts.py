@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from support.hand import ONE_STEP, Hand, one_postgres
 from support.laws import verify
-from tenax.store.fake_clock import next_time
 
 from tenax.errors import UsageError
 from tenax.store.for_tests.fake_clock import next_time

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from support.hand import Hand, one_postgres
 from support.laws import verify
-from tenax.store.fake_clock import next_time
 
 from tenax.errors import Conflict, InvalidDefinition, NotFound, UsageError
 from tenax.store.for_tests.fake_clock import next_time

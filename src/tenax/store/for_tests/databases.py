@@ -39,17 +39,21 @@ class TestDatabases:
             await _drop(admin, row["datname"])
         return cls(admin, url, run)
 
-    async def take(self) -> tuple[str, bool]:
-        """Returns the URL of an empty database, and whether it is the same one as before."""
+    async def reuse(self) -> str | None:
+        """Empties the database of the last test, and returns its URL. Returns None if no other test may use it."""
         if self._connection is not None and await self._emptied():
-            return self._url_of(self._current), True
+            return self._url_of(self._current)
+        return None
+
+    async def replace(self) -> str:
+        """Makes a database in the place of the last one, whose pools must be closed. Returns its URL."""
         await self.drop_current()
         if self._template is None:
             self._template = await self._make_template()
         self._current = await self._create(self._template)
         self._connection = await self._connect(self._current)
         await self._connection.execute(f"set lock_timeout = '{_LOCK_WAIT}'")
-        return self._url_of(self._current), False
+        return self._url_of(self._current)
 
     async def drop_current(self) -> None:
         current, self._current = self._current, None

@@ -32,15 +32,15 @@ class FakeClock:
         return now
 
     async def pass_to(
-        self, at: datetime, *, running: Collection[str] = (), lease: float = 30.0
+        self, at: datetime, *, running: Collection[str] = (), lease: float = 30.0, grace: float = 1.0
     ) -> Collection[str]:
         """Sets the clock as if the server and its workers had been alive all the time. Expired items may then be given up at once.
 
-        The leases of the attempts whose tokens are in `running` go on. Returns the tokens of those whose timeout is over.
+        The leases of the attempts whose tokens are in `running` go on, up to `grace` seconds beyond their timeout. Returns the tokens of those whose timeout is over.
         """
         async with transaction(self._database) as tx:
             await tx.fetchval(sql("set_fake_clock"), at)
-            found = await tx.fetch(sql("keep_alive"), list(running), lease)
+            found = await tx.fetch(sql("keep_alive"), list(running), lease, grace)
         return [row["lease_token"] for row in found]
 
     async def advance(self, seconds: float) -> datetime:
@@ -57,9 +57,18 @@ class Pending:
     """The time of the next event that the clock causes."""
 
 
-async def find_pending(tx: Connection, lost: Collection[str] = (), running: Collection[str] = ()) -> Pending:
-    """Finds what happens next. Nobody reports the attempts whose tokens are in `lost`, and those in `running` time out."""
-    row = await tx.fetchrow(sql("find_next_time"), list(lost), list(running))
+async def find_pending(
+    tx: Connection,
+    *,
+    lost: Collection[str] = (),
+    hanging: Collection[str] = (),
+    waiting: Collection[tuple[str, int]] = (),
+    grace: float = 1.0,
+) -> Pending:
+    """Finds what happens next, by the tokens of attempts: nobody reports those in `lost`, those in `hanging` run until their
+    timeout, and those in `waiting` wait for executions, until `grace` seconds after their timeout."""
+    tokens, executions = [token for token, _ in waiting], [execution_id for _, execution_id in waiting]
+    row = await tx.fetchrow(sql("find_next_time"), list(lost), list(hanging), tokens, executions, grace)
     return Pending(row["busy"], row["next"])
 
 

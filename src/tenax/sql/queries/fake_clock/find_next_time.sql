@@ -1,7 +1,12 @@
 -- Returns whether anything can happen by itself now, and else the next time at which something happens. Nobody reports the
--- leases with the tokens in $1, which therefore expire. The attempts with the tokens in $2 run until their timeout. A look at
--- a schedule whose tick waits for the end of an execution changes nothing before that.
-with looks as (
+-- leases with the tokens in $1, which therefore expire. The attempts with the tokens in $2 run until their timeout. Those with
+-- the tokens in $3 wait for the executions in $4 as long as these are open, and may be given up $5 seconds after their timeout.
+-- A look at a schedule whose tick waits for the end of an execution changes nothing before that.
+with waiting as materialized (
+    select w.token
+      from unnest($3::uuid[], $4::bigint[]) as w (token, execution_id)
+      join tenax.execution e on e.id = w.execution_id and e.state in ('running', 'paused')
+), looks as (
     select case when s.waiting = '[]' or e.id is null or e.finished_at is not null then s.look_at else s.next_tick end as at
       from tenax.schedule s
       left join tenax.execution e on e.id = s.last_execution
@@ -10,6 +15,7 @@ with looks as (
 select exists (select from tenax.inbox)
        or exists (select from tenax.item
                    where state = 'leased' and lease_token <> all($1::uuid[] || $2::uuid[])
+                         and lease_token not in (select token from waiting)
                       or standing in ('ready', 'restricted') and available_at <= tenax.now()
                       or state = 'accepted' and expires_at <= tenax.now())
        or exists (select from tenax.delayed_start where start_at <= tenax.now())
@@ -18,6 +24,8 @@ select exists (select from tenax.inbox)
              (select min(expires_at) from tenax.item where state = 'accepted' or state = 'leased' and lease_token = any($1)),
              (select min(started_at + make_interval(secs => timeout))
                 from tenax.item where state = 'leased' and lease_token = any($2)),
+             (select min(started_at + make_interval(secs => timeout + $5::double precision))
+                from tenax.item where state = 'leased' and lease_token in (select token from waiting)),
              (select min(deadline_at) from tenax.execution where state = 'running'),
              (select min(start_at) from tenax.delayed_start),
              (select min(at) from looks)) as next
