@@ -38,6 +38,7 @@ def make_environment() -> Environment:
         "duration": words.duration,
         "number": words.number,
         "first_line": words.first_line,
+        "with_code": words.with_code,
         "pretty": pretty,
         "percent": words.percent,
         "short": words.short,
