@@ -41,7 +41,7 @@
       height: box.clientHeight - (series.length > 1 ? LEGEND * Math.ceil(series.length / 3) : 0),
       legend: { show: series.length > 1 },
       cursor: { points: { size: 6 } },
-      series: [{ value: (_, time) => time === null ? "" : timesInWords([time])[0].replace("\n", ", ") }, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, spanGaps: true, value: (_, value) => value === null ? "" : `${value.toLocaleString()}${unit}`, points: { show: isSparse(values), size: 4 } }))],
+      series: [{ label: "", value: (_, time) => time === null ? "" : timesInWords([time])[0].replace("\n", ", ") }, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, spanGaps: true, value: (_, value) => value === null ? "" : `${value.toLocaleString()}${unit}`, points: { show: isSparse(values), size: 4 } }))],
       axes: [{ ...axis, values: (_, times) => timesInWords(times) }, { ...axis, size: 52, values: (_, values) => values.map((value) => `${value.toLocaleString()}${unit}`) }],
     };
     return new window.uPlot(options, [times, ...series.map(({ values }) => values)], box);
