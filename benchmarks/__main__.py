@@ -28,6 +28,7 @@ from benchmarks import (
     retries,
     rolling,
     scaling,
+    single_tasks,
     start,
     steps,
     submitting,
@@ -45,6 +46,7 @@ from tenax.errors import TenaxError
 MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     throughput.MEASURE: throughput.measure,
     submitting.MEASURE: submitting.measure,
+    single_tasks.MEASURE: single_tasks.measure,
     steps.MEASURE: steps.measure,
     latency.MEASURE: latency.measure,
     lateness.MEASURE: lateness.measure,

@@ -15,6 +15,11 @@ async def noop() -> None:
 
 
 @task
+async def counted(number: int) -> int:
+    return number
+
+
+@task
 async def waited(submitted: float) -> float:
     """Returns the seconds from the submission to the start. Both times are of this machine's clock."""
     return time.time() - submitted

@@ -11,8 +11,8 @@ import signal
 import time
 from typing import Any
 
-import psycopg  # type: ignore[import-not-found]
-import sqlalchemy  # type: ignore[import-not-found]
+import psycopg
+import sqlalchemy
 from dbos import DBOS, DBOSClient  # type: ignore[import-not-found]
 
 from benchmarks.gate import wait_at_gate
@@ -91,8 +91,8 @@ def watcher() -> Look:
     connection = psycopg.connect(URL, autocommit=True)
 
     def look() -> tuple[bool, int]:
-        [is_open] = connection.execute(OPEN).fetchone()
-        return is_open, 0 if is_open else connection.execute(SUCCEEDED).fetchone()[0]
+        [[is_open]] = connection.execute(OPEN).fetchall()
+        return is_open, 0 if is_open else connection.execute(SUCCEEDED).fetchall()[0][0]
 
     return look
 

@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC
 from typing import Any
 
-import psycopg  # type: ignore[import-not-found]
+import psycopg
 import uvloop
 from oban import Oban, worker  # type: ignore[import-not-found]
 from oban.schema import install  # type: ignore[import-not-found]
@@ -69,8 +69,8 @@ def watcher() -> Look:
     connection = psycopg.connect(URL, autocommit=True)
 
     def look() -> tuple[bool, int]:
-        [is_open] = connection.execute(OPEN).fetchone()
-        return is_open, 0 if is_open else connection.execute(SUCCEEDED).fetchone()[0]
+        [[is_open]] = connection.execute(OPEN).fetchall()
+        return is_open, 0 if is_open else connection.execute(SUCCEEDED).fetchall()[0][0]
 
     return look
 

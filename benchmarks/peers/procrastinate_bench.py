@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import procrastinate  # type: ignore[import-not-found]
-import psycopg  # type: ignore[import-not-found]
+import psycopg
 
 from benchmarks.gate import wait_at_gate
 from benchmarks.peers.kit import DELAY, FAILURES, URL, Look, Record, run
@@ -70,8 +70,8 @@ def watcher() -> Look:
     connection = psycopg.connect(URL, autocommit=True)
 
     def look() -> tuple[bool, int]:
-        [is_open] = connection.execute(OPEN).fetchone()
-        return is_open, 0 if is_open else connection.execute(SUCCEEDED).fetchone()[0]
+        [[is_open]] = connection.execute(OPEN).fetchall()
+        return is_open, 0 if is_open else connection.execute(SUCCEEDED).fetchall()[0][0]
 
     return look
 

@@ -10,6 +10,8 @@ from typing import Any
 from tenax.engine.engine import Engine
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
@@ -20,6 +22,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings, load_settings
 from tenax.store.connect import Database
+from tenax.transactions.task_database import TaskDatabase
 from tenax.worker.worker import Worker
 
 
@@ -44,6 +47,9 @@ class LocalTransport:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         return await self._engine.heartbeat(heartbeat)
 
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        return await self._engine.take_notes(notes)
+
     async def pack_chunk(self, content: str, number: int) -> bytes:
         return await self._engine.packs.chunk(content, number)
 
@@ -61,7 +67,9 @@ async def open_engine(settings: Settings | None = None) -> AsyncIterator[Engine]
 
 @contextlib.asynccontextmanager
 async def local_worker(engine: Engine, *, name: str, **options: Any) -> AsyncIterator[Worker]:
-    """Runs a worker in this process. It is drained when the block ends."""
+    """Runs a worker in this process. It is drained when the block ends. Its tasks complete in transactions of the engine's
+    database, if they like."""
+    options.setdefault("database", TaskDatabase(engine.context.database.url))
     worker = Worker(LocalTransport(engine), name=name, **options)
     stop = asyncio.Event()
     running = asyncio.create_task(worker.run(stop))

@@ -107,6 +107,35 @@ class InvalidValue(TenaxError):
     exit_code = 2
 
 
+class TaskFailed(TenaxError):
+    """An execution whose result was asked for has failed or was cancelled."""
+
+    code = "task_failed"
+    http_status = 409
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str | None = None,
+        execution_id: int = 0,
+        failure_class: str = "",
+        reason: str = "",
+        attempts: int = 0,
+        explanation: str = "",
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.execution_id = execution_id
+        self.failure_class = failure_class
+        """The class of the failure, such as `transient`, or `cancelled`."""
+        self.reason = reason
+        """The reason of the failure, such as `http_503`."""
+        self.attempts = attempts
+        """The counted attempts of the step that failed."""
+        self.explanation = explanation
+        """The explanation of the last decision, as `tenax explain` prints it."""
+
+
 class NotFound(TenaxError):
     """There is no such execution, step, attempt, workflow or token."""
 

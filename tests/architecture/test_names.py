@@ -11,10 +11,10 @@ SAME_THING = {
     "Event": "an event as it is shown, and as the log stores it",
     "Retry": "the body of a request for a retry, and the outcome by which a task asks for one",
     "Rule": "a rule of a policy as Python code writes it, and the rule as it is resolved",
-    "Step": "a step as it is shown, and its definition",
+    "Step": "a step as it is shown, its definition, and the step of a workflow that is built in Python",
     "TreeBudget": "the budget of a tree as it is shown, and as a decision gets it",
     "Worker": "a worker as it is shown, and the worker itself",
-    "Workflow": "the body of a request that stores a workflow, and its definition",
+    "Workflow": "the body of a request that stores a workflow, its definition, and one that is built in Python",
 }
 """The names of several classes, each with the reason."""
 

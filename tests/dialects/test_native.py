@@ -12,11 +12,11 @@ from support.recorded.dialect_samples import HERE
 from tenax.dialects.argo.tags import Scope
 from tenax.dialects.native.templates import literal_text, rewrite_expression
 from tenax.dialects.native.workflow import NativeWorkflow
-from tenax.dialects.native.yaml_text import yaml_text
 from tenax.dialects.reading.notes import Notes
 from tenax.dialects.stepfunctions.data import INPUT, Document, keys_of
 from tenax.dialects.translate import translate_text
 from tenax.model.source.yaml_source import read_documents, read_source
+from tenax.model.source.yaml_text import yaml_text
 from tenax.policy.expressions.templates import compile_template
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30) | st.sampled_from(

@@ -39,7 +39,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.fake_clock import FakeClock
+from tenax.store.for_tests.fake_clock import FakeClock
 from tenax.store.transaction import transaction
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import json
 import os
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -57,23 +59,34 @@ def test_toml_is_valid_settings(block: Block, tmp_path: Path) -> None:
 def test_python_runs(
     block: Block, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs the definitions of a block. If the block is marked so, also runs its tests on a database."""
-    names: dict[str, Any] = {"__name__": f"docs_{abs(hash(block.place))}"}
+    """Runs the definitions of a block. If the block is marked so, also runs its tests: `run: pytest` gives them the fixture `tenax`,
+    and `run: database` the settings of a database."""
+    module = ModuleType(f"docs_{abs(hash(block.place))}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
+    names = vars(module)
     exec(compile(block.text, block.place, "exec"), names)
-    if block.mark != "run: database":
+    if block.mark is None or not block.mark.startswith("run: "):
         return
     monkeypatch.chdir(ROOT)
-    settings = Settings(home=tmp_path, database_url=request.getfixturevalue("database_url"))
+    given = _given_to_tests(block.mark, request, tmp_path)
     tests = [value for name, value in names.items() if name.startswith("test_")]
     assert tests
     for test in tests:
-        assert inspect.iscoroutinefunction(test)
-        asyncio.run(test(settings))
+        ended = test(given)
+        if inspect.iscoroutine(ended):
+            asyncio.run(ended)
+
+
+def _given_to_tests(mark: str, request: pytest.FixtureRequest, folder: Path) -> Any:
+    if mark == "run: pytest":
+        return request.getfixturevalue("tenax")
+    assert mark == "run: database"
+    return Settings(home=folder, database_url=request.getfixturevalue("database_url"))
 
 
 def test_there_is_something_to_look_at() -> None:
     """Checks that the patterns find something. A pattern that finds nothing would pass every test above."""
     assert len(blocks("yaml")) >= 5
     assert len(blocks("python")) >= 4
-    assert any(block.mark == "run: database" for block in blocks("python"))
+    assert {"run: database", "run: pytest"} <= {block.mark for block in blocks("python")}
     assert os.environ.get("TENAX_SERVER") is None

@@ -90,6 +90,25 @@ def _line(event: Event) -> str:
     return " ".join(words)
 
 
+def test_pages(database_url: str, tmp_path: Path) -> None:
+    async def run() -> tuple[dict[str, Any], list[tuple[int, str]]]:
+        async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
+            execution = await bench.run(EXAMPLES / "pages.yaml")
+        async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
+            found = (await bench.engine.output(execution["id"])).chunks
+            return execution, [(chunk.attempt, chunk.text) for chunk in found]
+
+    execution, printed = asyncio.run(run())
+    assert execution["result"] == {"read": {"began_at": 12}}
+    lines = {attempt: "".join(text for n, text in printed if n == attempt).splitlines() for attempt in (1, 2)}
+    assert lines == {
+        1: [f"read page {page}" for page in range(1, 12)],
+        2: [f"read page {page}" for page in range(12, 31)],
+    }
+    source = (EXAMPLES / "pages.py").read_text("utf-8").partition("\n\n")[2]
+    assert source in (ROOT / "docs/live.md").read_text("utf-8")
+
+
 def test_prices(database_url: str, tmp_path: Path) -> None:
     with flaky_service() as url:
         execution = _run("prices.yaml", database_url, tmp_path, url=url)

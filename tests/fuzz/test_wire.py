@@ -25,6 +25,7 @@ from support.worker_requests import one_by_one
 
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema import requests as bodies
+from tenax.server.schema import worker_requests
 from tenax.server.schema.body import Body
 
 SOURCE = """
@@ -58,7 +59,7 @@ BODIES: dict[str, tuple[Body[Any], Any]] = {
     "/v1/executions/1/retry": (bodies.RETRY, {"reason": "why", "new": True}),
     "/v1/workflows": (bodies.WORKFLOW, {"source": SOURCE, "filename": "w.yaml", "files": {"a": "b"}}),
     "/v1/worker/register": (
-        bodies.REGISTRATION,
+        worker_requests.REGISTRATION,
         {
             "worker": "w",
             "runtimes": ["python"],
@@ -69,11 +70,11 @@ BODIES: dict[str, tuple[Body[Any], Any]] = {
         },
     ),
     "/v1/worker/lease": (
-        bodies.LEASE,
+        worker_requests.LEASE,
         {"worker": "w", "grant": UUID, "slots": 1, "runtimes": ["python"], "wait": 0, "lost_grants": [UUID]},
     ),
     "/v1/worker/report": (
-        bodies.REPORTS,
+        worker_requests.REPORTS,
         [
             {
                 "outcome": [OUTCOME],
@@ -87,14 +88,14 @@ BODIES: dict[str, tuple[Body[Any], Any]] = {
         ],
     ),
     "/v1/worker/release": (
-        bodies.RELEASES,
+        worker_requests.RELEASES,
         [{"execution_id": 1, "item_id": 1, "attempt": 1, "token": UUID, "reason": "draining", "detail": "x"}],
     ),
     "/v1/worker/heartbeat": (
-        bodies.HEARTBEAT,
+        worker_requests.HEARTBEAT,
         {"worker": "w", "holding": [{"item_id": 1, "token": UUID}], "health": {"status": "healthy"}},
     ),
-    "/v1/worker/ended": (bodies.ENDED_LIFE, {"worker": "w", "life": UUID}),
+    "/v1/worker/ended": (worker_requests.ENDED_LIFE, {"worker": "w", "life": UUID}),
 }
 PLACES = st.sampled_from(sorted(BODIES))
 _TYPES = (

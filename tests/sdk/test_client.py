@@ -17,6 +17,7 @@ from tenax.errors import (
     InvalidDefinition,
     NotFound,
     SchemaOutdated,
+    TaskFailed,
     TenaxError,
     Unreachable,
     UsageError,
@@ -290,6 +291,52 @@ def test_the_async_client(api):
 def test_the_sync_client_has_every_method_of_the_async_one():
     methods = {n for n, m in inspect.getmembers(Client, inspect.iscoroutinefunction) if not n.startswith("_")}
     assert methods <= set(dir(SyncClient))
+
+
+def test_the_environment_names_the_server_and_the_token(api, monkeypatch):
+    for name in ("TENAX_SERVER", "TENAX_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match="no server is named"):
+        Client()
+    monkeypatch.setenv("TENAX_SERVER", api.url)
+    monkeypatch.setenv("TENAX_TOKEN", "of-the-environment")
+    for token in (None, "given"):
+        api.answers = [(200, {"id": 7})]
+        with SyncClient(token=token) as client:
+            assert client.get(7) == {"id": 7}
+        assert api.token == f"Bearer {token or 'of-the-environment'}"
+
+
+ENDED = {"id": 7, "workflow": "flow", "steps": {}, "result": None}
+
+
+def test_a_result_is_returned_and_a_failure_is_raised(api, client):
+    api.answers = [(200, {**ENDED, "status": "completed", "result": {"run": 3}})]
+    assert client.result(7) == {"run": 3}
+    failure = {"class": "transient", "reason": "http_503", "message": "away", "attempts": 2}
+    api.answers = [
+        (200, {**ENDED, "status": "failed", "failure": failure}),
+        (200, [{"text": "first"}, {"text": "last"}]),
+    ]
+    with pytest.raises(
+        TaskFailed, match=r"execution 7 of flow failed after 2 attempts: transient \(http_503\)"
+    ) as caught:
+        client.result(7)
+    told = caught.value
+    assert (told.execution_id, told.failure_class, told.reason) == (7, "transient", "http_503")
+    assert (told.attempts, told.explanation) == (2, "last")
+    api.answers = [(200, {**ENDED, "status": "cancelled", "failure": None})]
+    with pytest.raises(TaskFailed, match="execution 7 of flow was cancelled"):
+        client.result(7)
+
+
+def test_a_wait_can_be_limited(api, client):
+    running = {**ENDED, "status": "running"}
+    api.answers = [
+        (200, running if place % 2 == 0 else {"events": [], "cursor": "c"}) for place in range(10_000)
+    ]
+    with pytest.raises(TimeoutError, match=r"execution 7 is not finished after 0\.05 s; it goes on"):
+        client.wait(7, timeout=0.05)
 
 
 def test_a_closed_client_says_so(api):

@@ -66,7 +66,7 @@ def test_the_context_knows_its_attempt_and_raises_once_revoked():
     assert context.deadline.timestamp() == 1_000_060.0
     context.heartbeat()
     context.revoke()
-    assert context.revoked
+    assert context.cancelled
     with pytest.raises(tenax.Cancelled, match="attempt 1 of step 'load'"):
         context.heartbeat()
 
@@ -100,3 +100,12 @@ def test_every_public_name_is_there_and_importing_tenax_imports_nothing_heavy():
         tenax.no_such_name  # noqa: B018 - the access is the test
     code = "import sys, tenax; print([m for m in ('httpx2', 'pydantic', 'asyncio', 'jinja2') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_module_of_tasks_may_import_the_application():
+    code = (
+        "import sys\nfrom tenax import Client, Handle, RetryPolicy, Tenax, task\n"
+        "print([m for m in ('pydantic', 'fastapi', 'asyncpg', 'yaml') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.stderr) == ("[]", "")

@@ -19,12 +19,12 @@ import asyncpg
 from support.recorded.declared_events import log_faults
 from tenax.store.embedded.binaries import Installation
 from tenax.store.embedded.server import EmbeddedPostgres
+from tenax.store.for_tests.reset import end_other_sessions, install_reset, reset
 from tenax.store.migrate import migrate
 
 MIGRATED = "template_for_tests"
 """The template that has the schema of this version."""
 EMPTY = "template0"
-_RESET = Path(__file__).with_name("reset_database.sql")
 _IN_MEMORY = Path("/dev/shm")
 _MIN_FREE = 4 * 2**30  # bytes that must be free in memory before databases are put there
 _OPTIONS = {
@@ -120,7 +120,7 @@ class Server:
     def _prepare(self) -> tuple[str, asyncpg.Connection]:
         name = self._create(MIGRATED)
         connection = self._runner.run(asyncpg.connect(self._url_of(name)))
-        self._runner.run(connection.execute(_RESET.read_text("utf-8")))
+        self._runner.run(install_reset(connection))
         return name, connection
 
     def _drop(self, name: str) -> None:
@@ -174,9 +174,9 @@ async def _is_open(connection: asyncpg.Connection) -> bool:
 
 async def _reset(connection: asyncpg.Connection, *, odd_log: bool) -> tuple[list[str], bool]:
     """Empties a database. Returns the faults of its log, and whether its schema is unchanged."""
-    await connection.execute("select reset.end_other_sessions()")
+    await end_other_sessions(connection)
     faults = [] if odd_log else await log_faults(connection)
-    return faults, bool(await connection.fetchval("select reset.empty_tables()"))
+    return faults, await reset(connection)
 
 
 async def _in_database(url: str, work: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:

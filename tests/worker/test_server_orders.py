@@ -11,8 +11,7 @@ from support.serve.server_in_memory import PATIENCE, Server, work
 
 from tenax.errors import Conflict, Unreachable
 from tenax.model.wire import HeartbeatAnswer
-from tenax.worker import link
-from tenax.worker import worker as loop
+from tenax.worker import link, transport
 from tenax.worker.worker import Worker
 
 
@@ -169,7 +168,7 @@ def test_it_can_be_taken_over_while_it_has_nothing_to_do():
 
 def test_a_server_that_is_too_old_is_waited_for(quick, monkeypatch, caplog):
     """It says so once, takes no work, and begins when the server has been upgraded."""
-    monkeypatch.setattr(loop, "OLDEST_SERVER", 2)
+    monkeypatch.setattr(transport, "OLDEST_SERVER", 2)
     monkeypatch.setattr(link, "MAX_PAUSE", 0.01)
 
     async def scenario(stop, at_once, running):

@@ -51,6 +51,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         _EXECUTIONS,
         "Explain why something waits, was retried, failed or gets no work.",
     ),
+    (
+        "logs",
+        "executions.attempt_logs:logs",
+        _EXECUTIONS,
+        "Print what the attempts of an execution have printed.",
+    ),
     ("items", "executions.items:items", _EXECUTIONS, "List the items of a step's fan-out."),
     ("signal", "executions.waits:signal", _EXECUTIONS, "Send a signal to an execution."),
     ("approve", "executions.waits:approve", _EXECUTIONS, "Approve a step that waits for an approval."),
@@ -85,6 +91,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "Give waiting retries another policy.",
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
+    (
+        "lint",
+        "definitions.lint:lint",
+        _DEFINITIONS,
+        "Warn of what workflow files will do and their authors hardly want.",
+    ),
     (
         "import",
         "definitions.import_files:import_files",
@@ -167,6 +179,12 @@ app.command(
     help="List the saved filters, or save or remove one.",
 )
 app.command(
+    "tenax.cli.commands.operate.schedules:schedules",
+    name="schedules",
+    group=_EXECUTIONS,
+    help="List schedules, or show, create, pause, resume, run or delete one.",
+)
+app.command(
     "tenax.cli.commands.operate.bulk:bulk",
     name="bulk",
     group=_EXECUTIONS,
@@ -220,6 +238,7 @@ COMMAND_NAMES = (
     "dead-letters",
     "agent",
     "filters",
+    "schedules",
     "bulk",
     "pack",
     "action",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import Parameter, Signature
@@ -12,11 +13,12 @@ from types import SimpleNamespace
 from typing import Any, Optional, get_type_hints
 
 from tenax.codec.decode import annotation_fault, decode
-from tenax.codec.encode import encode
+from tenax.codec.encode import encode, is_plain
 from tenax.errors import InvalidValue
 
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_PLAIN = (str, int, float, bool)  # types of JSON itself, of which a value need not be rebuilt
 _CONTEXT = "tenax.sdk.context.TaskContext"
 
 
@@ -31,17 +33,21 @@ class CallSignature:
     """The annotations by which arguments are rebuilt. A parameter that takes any JSON has none."""
     context: str | None
     """The parameter that takes the context of the attempt."""
-
-    @property
-    def by_name(self) -> bool:
-        """True if every argument can be given by its name. Otherwise the JSON of a call is a list."""
-        return all(one.kind in _BY_NAME for one in self.signature.parameters.values())
+    by_name: bool
+    """True if every argument can be given by its name. Otherwise the JSON of a call is a list."""
+    positional: tuple[str, ...]
+    """The parameters that may be given by their position, if every argument can be given by its name."""
+    fewest: float
+    """The number of arguments that must be given by their position if none is given by its name."""
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | list[Any]:
         """Returns the arguments of a call as JSON: by name where the function allows it, else in their order.
 
         Raises `InvalidValue` for arguments that do not fit the function or its annotations.
         """
+        if not kwargs and self.fewest <= len(args) <= len(self.positional):  # 2 us less than by `bind`
+            named: Iterable[tuple[str, Any]] = zip(self.positional, args, strict=False)
+            return {name: self._encoded(name, value) for name, value in named}
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -65,14 +71,20 @@ class CallSignature:
         )
 
     def _encoded(self, name: str | None, value: Any) -> Any:
-        encoded = encode(value, what=f"the argument {name or '*args'}")
-        self._decoded(name, encoded)
+        if name is None or (annotation := self.annotations.get(name, Any)) is Any:
+            return encode(value, what=f"the argument {name or '*args'}")
+        if annotation is type(value) and is_plain(value):
+            return value
+        encoded = encode(value, what=f"the argument {name}")
+        decode(annotation, encoded, place=name)
         return encoded
 
     def _decoded(self, name: str | None, value: Any) -> Any:
-        if name is None or name == self.context or name not in self.annotations:
+        if name is None or (annotation := self.annotations.get(name, Any)) is Any:
             return value
-        return decode(self.annotations[name], value, place=name)
+        if annotation is type(value) and annotation in _PLAIN:
+            return value
+        return decode(annotation, value, place=name)
 
     def _name_at(self, place: int) -> str | None:
         for index, parameter in enumerate(self.signature.parameters.values()):
@@ -127,7 +139,18 @@ def signature_of(function: Callable[..., Any]) -> CallSignature:
         for one in parameters
         if (annotation := _resolved(one.annotation, scope, one, function)) is not Any
     }
-    return CallSignature(name, full.replace(parameters=parameters), annotations, context)
+    by_name = all(one.kind in _BY_NAME for one in parameters)
+    positional = [one for one in parameters if by_name and one.kind in _POSITIONAL]
+    required = [one for one in parameters if one.default is Parameter.empty]
+    return CallSignature(
+        name=name,
+        signature=full.replace(parameters=parameters),
+        annotations=annotations,
+        context=context,
+        by_name=by_name,
+        positional=tuple(one.name for one in positional),
+        fewest=len(required) if by_name and required == positional[: len(required)] else math.inf,
+    )
 
 
 @lru_cache(maxsize=1000)

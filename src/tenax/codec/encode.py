@@ -18,6 +18,7 @@ from tenax.model.json_text import json_fault
 
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
 """orjson writes 10 ms of a time as 100 ms, so dates and times are encoded here."""
+_LARGEST_INT = 2**63 - 1
 _NUMBERS = {"nan": "a NaN", "inf": "an infinity", "-inf": "an infinity"}
 
 
@@ -41,6 +42,19 @@ def encode(value: Any, *, what: str = "the value", lenient: bool = False) -> Any
     if not lenient and (fault := json_fault(read)) is not None:
         raise InvalidValue(f"{what} has {fault}; leave it out, or encode the text")
     return without_nul(read)
+
+
+def is_plain(value: Any) -> bool:
+    """Returns whether a value surely is its own JSON form. It may be one even if this returns False."""
+    match value:
+        case bool():
+            return True
+        case int():
+            return -_LARGEST_INT <= value <= _LARGEST_INT
+        case str():
+            return value.isascii() and "\x00" not in value
+        case _:
+            return False
 
 
 def without_nul(value: Any) -> Any:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 
 SECRET_PREFIX = "TENAX_SECRET_"  # noqa: S105 - the name of variables, not a secret
-_PRIVATE = frozenset({"TENAX_TOKEN", "TENAX_DATABASE_URL"})
+_PRIVATE = frozenset({"TENAX_TOKEN", "TENAX_DATABASE_URL", "TENAX_WORKER_DATABASE"})
 
 _kept: dict[str, str] = {}
 """The private variables with which this process was started, or which its supervisor passed to it."""

@@ -13,7 +13,6 @@ from tenax.dialects.argo import workflows
 from tenax.dialects.kubernetes import jobs
 from tenax.dialects.native.repair import checked_text, pass_inputs
 from tenax.dialects.native.workflow import NativeWorkflow
-from tenax.dialects.native.yaml_text import scalar
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.notes import Entry, Notes, in_order
 from tenax.dialects.reading.recognise import Signs
@@ -24,6 +23,7 @@ from tenax.model.parse.keys.step_types import LATER_TYPES
 from tenax.model.parse.workflow_file import WORKFLOW_KEYS
 from tenax.model.source.findings import shorten, suggest_or_list
 from tenax.model.source.yaml_source import YamlSource, read_documents
+from tenax.model.source.yaml_text import scalar
 
 
 @dataclass(frozen=True, slots=True)

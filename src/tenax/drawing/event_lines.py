@@ -131,6 +131,8 @@ def _started(data: Mapping[str, Any], number: int | None, counted: int) -> str:
     words = f"attempt {attempt_of(number, limit, counted)} started"
     if data.get("worker"):
         words += f" on {data['worker']}"
+    if data.get("resumed_from"):
+        words += f", from the checkpoint of attempt {data['resumed_from']}"
     if data.get("waiting"):
         words += f": {waiting_words(data['waiting'], child=data.get('child'))}"
     return f"{words}{vary_words(data.get('vary'))}"

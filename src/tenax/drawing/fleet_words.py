@@ -114,6 +114,8 @@ def fleet_event_words(kind: str, data: Data) -> str | None:
             return _changed(data)
         case "worker_drained":
             return f"drained by the server{_why(data)}"
+        case "submission_rejected":
+            return f"submission {data.get('id')} was rejected: {data.get('message')}"
         case "operator_action" if is_of_worker(data):
             return f"{data.get('actor')} {_ACTIONS[data['action']]}{_why(data)}"
         case _:

@@ -27,6 +27,7 @@ from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.settings.agents import tier_policies
+from tenax.store.applications.rejected_submissions import find_fate
 from tenax.store.connect import Connection, Database
 from tenax.store.dispatch.claims import LeaseTerms
 from tenax.store.rows import WorkflowPause
@@ -215,4 +216,18 @@ def no_letter(letter_id: int) -> NotFound:
 def no_execution(execution_id: int) -> NotFound:
     return NotFound(
         f"there is no execution {execution_id}", remedy="`tenax list` shows the executions there are"
+    )
+
+
+async def unknown_execution(tx: Connection, execution_id: int) -> NotFound:
+    """Returns the error for an execution that there is not. If an application submitted it, the error says what became
+    of it."""
+    fate = await find_fate(tx, execution_id)
+    if fate is None:
+        return no_execution(execution_id)
+    if fate.reason is None:
+        return NotFound(f"execution {execution_id} is submitted, and no server has started it yet")
+    return NotFound(
+        f"there is no execution {execution_id}: its submission was rejected ({fate.reason}): {fate.message}",
+        remedy="correct it and submit it again; the view ops.rejected_submissions has its input",
     )

@@ -12,6 +12,7 @@ from tenax.engine.dead_letters import DeadLetters
 from tenax.engine.engine_reads import EngineReads
 from tenax.engine.external import callbacks, signals
 from tenax.engine.fleet import ended_lives, workers
+from tenax.engine.fleet.notes import take_notes
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import Start
 from tenax.engine.operate import family, manual_retry, queues
@@ -32,7 +33,6 @@ from tenax.model.fleet.views import LimitAnswer, Queue, Worker, WorkerInFull
 from tenax.model.views import (
     ActionAnswer,
     ApprovalAnswer,
-    ImportedFile,
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
@@ -40,6 +40,8 @@ from tenax.model.views import (
 )
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
@@ -55,6 +57,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings
 from tenax.store import service
+from tenax.store.applications.requested_submissions import limit_submissions
 from tenax.store.connect import Database
 
 
@@ -72,6 +75,8 @@ class Engine(EngineReads):
         self.server_steps = parts.server_steps
         self.inbox_delivery = parts.inbox_delivery
         self.budget_keeper = parts.budget_keeper
+        self.schedules = parts.schedules
+        self.schedule_runner = parts.schedule_runner
         self.timers = parts.timers
         self.maintenance = parts.maintenance
         self.metrics = parts.metrics
@@ -80,6 +85,7 @@ class Engine(EngineReads):
         self.bulk = parts.bulk
         self.bulk_runner = parts.bulk_runner
         self.workflow_pauses = parts.workflow_pauses
+        self.requested_submissions = parts.requested
         self._report = parts.report
         self._heartbeat = parts.heartbeat
         self._submit = parts.submit
@@ -100,6 +106,7 @@ class Engine(EngineReads):
             self.timers.run,
             self.bulk_runner.run,
             self.workflow_pauses.run,
+            self.requested_submissions.run,
             notifier.send,
             notifier.receive,
             *self.maintenance.loops,
@@ -123,6 +130,7 @@ class Engine(EngineReads):
         """Loads and repairs what the first operation needs."""
         async with self.context.transaction() as tx:
             self.context.secret = await service.secret(tx)
+            await limit_submissions(tx, self.context.settings.max_body)
         await self.maintenance.make_log_partitions()
         await self.beat()
         await self.recover()
@@ -132,7 +140,7 @@ class Engine(EngineReads):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
         for submission in submissions:
-            definitions.check_key(submission)
+            definitions.check_submission(submission)
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
         time_slice = TimeSlice()
@@ -140,7 +148,17 @@ class Engine(EngineReads):
             if time_slice.is_over:
                 await time_slice.give_way()
             checked = await self.context.reading.check(plan.workflow, one.input)
-            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
+            starts.append(
+                Start(
+                    plan,
+                    plan_id,
+                    checked,
+                    one.key,
+                    one.base_dir,
+                    start_at=one.start_at,
+                    start_in=one.start_in,
+                )
+            )
         return await self._submit(starts)
 
     async def execute(self, wanted: WantedExecution) -> LinkedExecution:
@@ -170,12 +188,6 @@ class Engine(EngineReads):
     ) -> StoredWorkflow:
         """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
         return await definitions.store_workflow(self.context, source, filename, files, actor)
-
-    async def translate_file(
-        self, source: str, *, filename: str | None = None, system: str | None = None
-    ) -> ImportedFile:
-        """Translates a file of another system into workflow files, and stores nothing."""
-        return await self.context.reading.translate(source, filename, system)
 
     async def is_called_back(self, execution_id: int) -> bool:
         """Returns whether the execution or one of its children has async steps."""
@@ -280,6 +292,10 @@ class Engine(EngineReads):
         if beat.lost_grants:
             await release_grants(self.context, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        """Keeps what running attempts tell: checkpoints, progress and output."""
+        return await take_notes(self.context, notes)
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
         """Ends the leases of a worker whose process has died, without waiting for them to expire."""

@@ -11,12 +11,13 @@ from tenax.engine.context import EngineContext
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.views import audit as audit_views
 from tenax.engine.views import definitions as definition_views
-from tenax.engine.views import diagnosis, log_pages, selection, step_parts
+from tenax.engine.views import diagnosis, live, log_pages, selection, step_parts
 from tenax.engine.views import executions as views
 from tenax.engine.views.decision_pages import read_decisions, read_inputs
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.item_strip import read_strip
 from tenax.engine.views.verify import verify_page
+from tenax.model.attempt.live_views import OutputPage, StepProgress
 from tenax.model.definition.workflow import Input
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.events.audit import AuditEntry, AuditFilter, AuditNames
@@ -25,7 +26,16 @@ from tenax.model.filters.short_forms import short_forms
 from tenax.model.filters.terms import EVERYTHING, Filter
 from tenax.model.metrics.pages import DecisionPage, EventPage, ExecutionPage, ItemStrip, StateCounts
 from tenax.model.metrics.workflows import WorkflowPage
-from tenax.model.views import ExecutionSummary, Explanation, ItemInfo, Tree, Verified, WorkflowInfo
+from tenax.model.views import (
+    ExecutionSummary,
+    Explanation,
+    ImportedFile,
+    ItemInfo,
+    LintReport,
+    Tree,
+    Verified,
+    WorkflowInfo,
+)
 
 
 class EngineReads:
@@ -95,6 +105,24 @@ class EngineReads:
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
         """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
+
+    async def progress(self, execution_id: int) -> Sequence[StepProgress]:
+        """Returns how far the running steps are, as far as that is known."""
+        return await live.get_progress(self.context, execution_id)
+
+    async def output(
+        self,
+        execution_id: int,
+        *,
+        after: int = 0,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+    ) -> OutputPage:
+        """Reads a page of what the attempts have printed. `after` is the cursor of the page before."""
+        return await live.read_output(
+            self.context, execution_id, after=after, step=step, item=item, attempt=attempt
+        )
 
     def changes(self, execution_id: int | None = None) -> AbstractAsyncContextManager[asyncio.Event]:
         """Opens a context with an event that is set whenever the execution has changed, or any execution if no id is given."""
@@ -229,3 +257,13 @@ class EngineReads:
     async def tree(self, execution_id: int) -> Tree:
         """Returns an execution with all its descendants."""
         return await views.tree(self.context, execution_id)
+
+    async def translate_file(
+        self, source: str, *, filename: str | None = None, system: str | None = None
+    ) -> ImportedFile:
+        """Translates a file of another system into workflow files, and stores nothing."""
+        return await self.context.reading.translate(source, filename, system)
+
+    async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
+        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
+        return await self.context.reading.lint(source, filename)

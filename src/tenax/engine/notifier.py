@@ -57,6 +57,8 @@ class Listeners:
     """Attempts have ended. Returns True if their workers have room for more now."""
     handed_back: Callable[[str, Sequence[int]], None]
     """A worker has handed back these items."""
+    requests: Callable[[], None]
+    """Applications may have submitted executions in their own transactions."""
 
 
 NOBODY = Listeners(
@@ -69,6 +71,7 @@ NOBODY = Listeners(
     connected=lambda: None,
     worker_effects=lambda _effects: False,
     handed_back=lambda _worker, _items: None,
+    requests=lambda: None,
 )
 """Listeners that do nothing, for a notifier that is only used to follow executions and to announce news."""
 
@@ -163,7 +166,7 @@ class Notifier:
         async for message in listen(self._database):
             if message is None:
                 self.listeners.connected()
-                self._apply(ServerNews(True, True, True, True, True, 0.0), None)
+                self._apply(ServerNews(True, True, True, True, True, 0.0, requests=True), None)
                 continue
             if (heard := self._reader.read(message)) is not None:
                 self._apply(heard.news, heard.executions)
@@ -183,6 +186,8 @@ class Notifier:
             listeners.messages()
         if news.due_in is not None:
             listeners.due(news.due_in)
+        if news.requests:
+            listeners.requests()
         self._tell_followers(executions, new=news.ready or news.restricted)
 
     def _tell_followers(self, executions: set[int] | None, *, new: bool) -> None:

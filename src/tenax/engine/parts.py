@@ -24,7 +24,10 @@ from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import give_up_unwanted, release, release_grants
 from tenax.engine.report.report_batches import ReportBatches
+from tenax.engine.schedules.runner import ScheduleRunner
+from tenax.engine.schedules.schedules import Schedules
 from tenax.engine.submit.batches import Submissions
+from tenax.engine.submit.requested_submissions import RequestedSubmissions
 from tenax.settings import Settings
 from tenax.store.connect import Database
 
@@ -47,7 +50,9 @@ class Parts:
         self.inbox_delivery = InboxDelivery(self.context, partial(family.cancel_for_parent, self.context))
         self.reaper = Reaper(self.context)
         self.budget_keeper = BudgetKeeper(self.context)
-        self.timers = Timers(self.context, self.reaper)
+        self.schedules = Schedules(self.context)
+        self.schedule_runner = ScheduleRunner(self.context)
+        self.timers = Timers(self.context, self.reaper, self.schedule_runner.start_due)
         self.maintenance = Maintenance(
             self.context,
             self.dispatcher.fleet,
@@ -60,6 +65,7 @@ class Parts:
         self.bulk_runner = BulkRunner(self.context, lambda: self.maintenance.leadership.leads)
         self.bulk = BulkJobs(self.context, self.bulk_runner.wake)
         self.workflow_pauses = WorkflowPauses(self.context, lambda: self.maintenance.leadership.leads)
+        self.requested = RequestedSubmissions(self.context, lambda: self.maintenance.leadership.leads)
         self.context.notifier.tell(self._listeners())
 
     def _wake_server_work(self) -> None:
@@ -79,4 +85,5 @@ class Parts:
             connected=self.maintenance.schema.look_soon,
             worker_effects=self.dispatcher.note_worker_effects,
             handed_back=self.dispatcher.fleet.note_handed_back,
+            requests=self.requested.wake,
         )

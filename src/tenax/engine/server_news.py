@@ -23,6 +23,8 @@ class ServerNews:
     messages: bool = False
     due_in: float | None = None
     executions: set[int] = field(default_factory=set)
+    requests: bool = False
+    """An application has submitted executions in its own transaction. `tenax.submit` sends this to all servers."""
 
     def add(self, more: ServerNews) -> None:
         self.ready |= more.ready
@@ -91,6 +93,7 @@ class NewsReader:
             messages=self._flag(body, "messages"),
             due_in=self._seconds(body.pop("due_in", None)),
         )
+        news.requests = "requests" in body and self._flag(body, "requests")
         executions = self._ids(body.pop("executions", []))
         for name in body:
             self._complain(f"the field {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tenax.model.attempt.live_views import StepProgress
 from tenax.model.definition.workflow import Step as Definition
 from tenax.model.policy import Policy
 from tenax.model.values import OpenPart, View
@@ -41,6 +42,8 @@ class Attempt(OpenPart):
     """The execution that a workflow step started."""
     waiting: dict[str, Any] | None = None
     """What it waits for: `{for: sleep | signal | approval | child | callback, signal?, until?, deadline_at?}`."""
+    resumed_from: int | None = None
+    """The earlier attempt whose checkpoint it was given."""
     via: str | None = None
     """`callback` if the callee reported the end and not the worker. An attempt that was given up before has two entries then."""
 
@@ -157,6 +160,8 @@ class Step(Work):
     unserved: Unserved | None
     limited: Limited | None
     held: HeldWork | None
+    progress: StepProgress | None = None
+    """How far it is, if that is known while it runs."""
 
 
 LEFT_OUT = "tenax:left_out"
@@ -169,9 +174,9 @@ def left_out(
     return {LEFT_OUT: f"{size:,} bytes, more than a view shows (`max_rendered`); {where}"}
 
 
-LARGE_EVIDENCE = ("traceback", "stderr_tail", "data")
+LARGE_EVIDENCE = ("traceback", "stderr_tail", "data", "request")
 """The parts of a failure that may be large."""
-EVIDENCE_LEFT_OUT = "its traceback, stderr and data, more than a view shows (`max_rendered`); `tenax events` and GET /v1/executions/ID/events have them"
+EVIDENCE_LEFT_OUT = "its traceback, stderr, data and request, more than a view shows (`max_rendered`); `tenax events` and GET /v1/executions/ID/events have them"
 
 
 def brief_failure(failure: dict[str, Any]) -> dict[str, Any]:
@@ -214,6 +219,8 @@ class Execution(View):
     compensation: Compensation | None
     """The state of the compensations of an execution that failed. None if there is nothing to undo."""
     created_at: str
+    starts_at: str | None
+    """When an execution starts that was submitted to start later. It is paused until then. Null once it has started."""
     budgets: list[TreeBudget]
     """The budgets of the trees that it belongs to, the outermost first. Its own is the last, if it has one."""
     deadline_at: str | None

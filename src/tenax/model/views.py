@@ -242,6 +242,28 @@ class ImportedFile(View):
     report: list[ImportEntry]
 
 
+class LintEntry(View):
+    """Is one finding of the lint."""
+
+    code: str
+    """The code of the rule: `TX101`."""
+    severity: Literal["error", "warning"]
+    message: str
+    remedy: str
+    path: str
+    file: str | None
+    line: int | None
+    column: int | None
+    fixable: bool
+    """True if `tenax lint --fix` removes it."""
+
+
+class LintReport(View):
+    findings: list[LintEntry]
+    errors: int
+    warnings: int
+
+
 class SubmissionFault(View):
     """Says what is wrong with one submission of a batch."""
 

@@ -8,24 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.fleet.health import Health, HealthReport, HealthTerms, WorkerState
 from tenax.model.wire_types import (
+    BATCH,
     Attempt,
+    Count,
+    Delay,
     Files,
+    Fraction,
     Id,
     Item,
     Labels,
     LeaseWait,
     Name,
     Names,
+    OutputPlace,
+    OutputText,
     Slots,
     Source,
     Text,
+    Time,
     Token,
     WorkerName,
 )
@@ -96,6 +104,8 @@ class Assignment(msgspec.Struct, gc=False):
     """True if the attempt undoes the step."""
     is_retry: bool = False
     """True if an earlier attempt failed. Attempts that were handed back or snoozed do not count."""
+    checkpoint: str | None = None
+    """The last checkpoint of the earlier attempts, as JSON."""
 
 
 class Assignments(msgspec.Struct, omit_defaults=True, gc=False):
@@ -120,6 +130,7 @@ class Assignments(msgspec.Struct, omit_defaults=True, gc=False):
     callback: list[str | None] | None = None
     compensates: bool = False
     is_retry: bool = False
+    checkpoint: list[str | None] | None = None
 
 
 class Report(msgspec.Struct, gc=False):
@@ -227,6 +238,59 @@ class HeartbeatAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldCheckpoint:
+    """Gives the checkpoint of a running attempt, as JSON."""
+
+    item_id: Id
+    token: Token
+    number: Count
+    """The number of the checkpoint within its attempt. An earlier one never replaces a later one."""
+    value: Source
+
+
+@dataclass(frozen=True, slots=True)
+class HeldProgress:
+    """Tells how far a running attempt is."""
+
+    item_id: Id
+    token: Token
+    fraction: Fraction | None = None
+    message: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPart:
+    """Is a part of what an attempt has printed. The receipt of the item authorizes it, because it may come after the attempt's end."""
+
+    execution_id: Id
+    item_id: Id
+    receipt: Text
+    step: Name
+    attempt: Attempt
+    start: OutputPlace
+    """The place of the part in the attempt's output, in bytes."""
+    text: OutputText
+    item: Item | None = None
+    compensates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptNotes:
+    """Tells what running attempts do. It is sent only if there is something to tell, and no lease depends on it."""
+
+    worker: WorkerName
+    checkpoints: Annotated[tuple[HeldCheckpoint, ...], Meta(max_length=BATCH)] = ()
+    progress: Annotated[tuple[HeldProgress, ...], Meta(max_length=BATCH)] = ()
+    output: Annotated[tuple[OutputPart, ...], Meta(max_length=BATCH)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptNotesAnswer:
+    revoked: tuple[Held, ...] = ()
+    """The leases whose checkpoints were not kept, because they are not valid any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Registration:
     """Registers a worker when it starts."""
 
@@ -269,6 +333,10 @@ class RegistrationAnswer:
     """The thresholds by which the worker judges itself."""
     protocol: int = 1
     """The protocol version of the server. A server that does not send it has version 1."""
+    max_checkpoint: int = 0
+    """Bytes of a checkpoint, at most. A server that does not send it takes no notes."""
+    max_output: int = 0
+    """Bytes of an attempt's output that are kept. 0: none are sent."""
 
 
 class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -283,6 +351,10 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_dir: Text | None = None
     files: Files = msgspec.field(default_factory=dict)
     """The definitions that `file:` of workflow steps names, by their paths from the folder of the source."""
+    start_at: Time | None = None
+    """When its first steps start. A time in the past is now."""
+    start_in: Delay | None = None
+    """Seconds after which its first steps start. Excludes `start_at`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ def _assignments(group: Sequence[Assignment]) -> Assignments:
         _column([one.callback for one in group]),
         first.compensates,
         first.is_retry,
+        _column([one.checkpoint for one in group]),
     )
 
 
@@ -83,6 +84,7 @@ def spread_assignments(groups: Iterable[Assignments]) -> list[Assignment]:
             group.callback or repeat(None),
             repeat(group.compensates),
             repeat(group.is_retry),
+            group.checkpoint or repeat(None),
         )
     return assignments
 
@@ -144,7 +146,9 @@ def _outcomes(group: Reports) -> Iterable[Outcome]:
     if group.result is None:
         return outcomes
     pairs = zip(outcomes, group.result, strict=False)
-    return [Outcome(one.status, result, one.facts, one.after, one.usage) for one, result in pairs]
+    return [
+        Outcome(one.status, result, one.facts, one.after, one.usage, one.recorded) for one, result in pairs
+    ]
 
 
 def gather_answers(answers: Iterable[ReportAnswer]) -> list[ReportAnswers]:

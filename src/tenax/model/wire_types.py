@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
 
+from tenax.model.durations import LONGEST
 from tenax.model.names import MAX_WORKER_NAME
 
 BATCH = 1000
@@ -20,6 +22,8 @@ LARGEST_ID = 2**63 - 1
 LARGEST_ATTEMPT = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
 LARGEST_LIMIT = 1_000_000
+OUTPUT_PART = 131_072
+"""Characters of one part of an attempt's output."""
 
 # The text type of PostgreSQL cannot hold NUL.
 PLAIN = r"^[^\x00]*$"
@@ -35,9 +39,16 @@ Token = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
 WorkerName = Annotated[str, Meta(min_length=1, max_length=MAX_WORKER_NAME)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=100)]
+Time = Annotated[datetime, Meta(tz=True)]
+"""A point in time with its zone, as RFC 3339."""
+Delay = Annotated[float, Meta(ge=0, le=LONGEST)]
 Labels = Annotated[dict[Name, Annotated[str, Meta(max_length=200, pattern=PLAIN)]], Meta(max_length=100)]
 Text = Annotated[str, Meta(max_length=1000, pattern=PLAIN)]
 Source = Annotated[str, Meta(pattern=PLAIN)]
+Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+OutputPlace = Annotated[int, Meta(ge=0, le=LARGEST_ID // 2)]
+OutputText = Annotated[str, Meta(min_length=1, max_length=OUTPUT_PART, pattern=PLAIN)]
 Files = Annotated[
     dict[Annotated[str, Meta(min_length=1, max_length=1000, pattern=PLAIN)], Source], Meta(max_length=FILES)
 ]

@@ -49,9 +49,20 @@ def load_workflow(
     limits: DefinitionLimits = _DEFAULT_LIMITS,
 ) -> Workflow:
     """Loads a definition and checks it as a whole. Raises InvalidDefinition with every finding of the file."""
-    draft = draft_workflow(text, filename=filename, limits=limits)
+    return check_draft(text, filename=filename, server_retry=server_retry, limits=limits).accept()
+
+
+def check_draft(
+    text: str | bytes,
+    *,
+    filename: str | None = None,
+    server_retry: ServerPolicy = None,
+    limits: DefinitionLimits | None = None,
+) -> Draft:
+    """Reads a definition with the places of its keys, and adds the findings about it as a whole."""
+    draft = draft_workflow(text, filename=filename, limits=limits or _DEFAULT_LIMITS)
     _Check(draft, server_retry).run()
-    return draft.accept()
+    return draft
 
 
 class _Check:

@@ -11,19 +11,18 @@ from urllib.parse import quote
 import orjson
 from msgspec import structs
 
+from tenax.credentials.private_variables import own_variables
 from tenax.credentials.token_file import own_token
-from tenax.errors import TenaxError
+from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
-from tenax.sdk.held import warn_of_held
 from tenax.sdk.pack_client import PackClient
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
+from tenax.sdk.tasks.failures import result_of
+from tenax.sdk.tasks.waiting import wait_for_end
 from tenax.settings.home import find_home
 
-FINISHED = frozenset({"completed", "failed", "cancelled"})
-PARK_SECONDS = 20.0
-"""Seconds for which one request for events waits in the server for the next event."""
 VERIFY_SECONDS = 600.0
 """Seconds that one request to check executions may take. A page ends after a few seconds, but one execution may be huge."""
 ARCHIVE = "application/x-tar"  # the media type of a pack, the only body that is no JSON
@@ -33,12 +32,15 @@ VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 class Client(PackClient):
     """Calls the HTTP API of a server. Use it as `async with Client(url, token) as client:`, or call `await client.close()`.
 
-    Given several URLs with commas between them, it speaks to one that answers. Without a token, it reads the one in `$TENAX_HOME`
-    for a server on loopback.
+    Without a URL it reads `TENAX_SERVER`, and without a token `TENAX_TOKEN`, or the token in `$TENAX_HOME` for a server on loopback.
+    Given several URLs with commas between them, it speaks to one that answers.
     """
 
-    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
-        token = own_token(server_url, token, find_home)
+    def __init__(
+        self, server_url: str | None = None, token: str | None = None, *, timeout: float = 30.0
+    ) -> None:
+        server_url = server_url or _named_server()
+        token = own_token(server_url, token or own_variables().get("TENAX_TOKEN") or None, find_home)
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self._servers = Servers(server_url, headers=headers, timeout=timeout)
         self._timeout = timeout
@@ -150,6 +152,25 @@ class Client(PackClient):
         query = {"status": status, "after": after, "limit": limit}
         return await self._call("GET", f"{_step(execution_id, step)}/items", query=query)
 
+    async def progress(self, execution_id: int) -> Any:
+        """Tells how far the running steps are: `[{step, fraction, message, seconds_left, ...}]`."""
+        return await self._call("GET", f"/v1/executions/{execution_id}/progress")
+
+    async def logs(
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+        after: int = 0,
+    ) -> dict[str, Any]:
+        """Returns `{"chunks": [...], "cursor": ..., "more": ...}`: what attempts have printed, after the cursor of an earlier answer."""
+        query = {"step": step, "item": item, "attempt": attempt, "after": after or None}
+        return cast(
+            "dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/logs", query=query)
+        )
+
     async def tree(self, execution_id: int) -> dict[str, Any]:
         """Returns the execution with all executions below it: its children, their children, and so on."""
         return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/tree"))
@@ -233,19 +254,29 @@ class Client(PackClient):
         """Lists the stored definitions, or all versions of the definition with this name."""
         return await self._call("GET", "/v1/workflows", query={"name": name})
 
-    async def wait(self, execution_id: int) -> dict[str, Any]:
-        """Waits until the execution is finished and returns it. Logs a warning if work is held.
+    async def wait(
+        self,
+        execution_id: int,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- a limit of the wait, and not of the execution
+    ) -> dict[str, Any]:
+        """Waits until the execution is finished and returns it, whether it completed or not. Logs a warning if work is held.
 
-        Use `asyncio.timeout` to limit the wait.
+        Raises `TimeoutError` if it is not finished after `timeout` seconds. The execution goes on.
         """
-        cursor: str | None = None
-        told: set[str] = set()
-        while True:
-            execution = await self.get(execution_id)
-            if execution["status"] in FINISHED:
-                return execution
-            warn_of_held(execution, told)
-            cursor = (await self.news(execution_id, cursor=cursor, wait=PARK_SECONDS))["cursor"]
+        return await wait_for_end(self, execution_id, timeout)
+
+    async def result(
+        self,
+        execution_id: int,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- a limit of the wait, and not of the execution
+    ) -> Any:
+        """Waits until the execution is finished and returns its result.
+
+        Raises `TaskFailed` if it failed or was cancelled, and `TimeoutError` if it is not finished after `timeout` seconds.
+        """
+        return await result_of(self, await self.wait(execution_id, timeout=timeout))
 
     async def healthy(self) -> bool:
         return await self._answers("/healthz")
@@ -300,6 +331,13 @@ class Client(PackClient):
     async def _answers(self, path: str) -> bool:
         response = await self._servers.request("GET", path, repeatable=True)
         return response.is_success and VERSION_HEADER in response.headers
+
+
+def _named_server() -> str:
+    named = own_variables().get("TENAX_SERVER")
+    if not named:
+        raise UsageError("no server is named", remedy="Client(URL), or set TENAX_SERVER")
+    return named
 
 
 def _step(execution_id: int, step: str) -> str:

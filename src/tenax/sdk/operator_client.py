@@ -210,6 +210,40 @@ class OperatorClient(ABC):
     async def remove_filter(self, name: str) -> Any:
         return await self._call("DELETE", f"/v1/filters/{quote(name, safe='')}")
 
+    async def schedules(self) -> Any:
+        """Lists the schedules by name."""
+        return await self._call("GET", "/v1/schedules")
+
+    async def schedule(self, name: str) -> dict[str, Any]:
+        """Returns one schedule with its `next_ticks` and its newest `runs`."""
+        return cast("dict[str, Any]", await self._call("GET", _schedule(name)))
+
+    async def next_ticks(self, name: str, n: int = 10) -> Any:
+        """Returns the next ticks of a schedule, as `ticks`."""
+        return await self._call("GET", f"{_schedule(name)}/next", query={"n": n})
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str | None = None
+    ) -> Any:
+        """Creates a schedule of a stored workflow, by default the one of its own name. `schedule` has the keys of a file's
+        `schedule`."""
+        body = {"schedule": dict(schedule), "workflow": workflow}
+        return await self._call("PUT", _schedule(name), body=body)
+
+    async def pause_schedule(self, name: str, *, reason: str | None = None) -> Any:
+        """Pauses a schedule: no tick starts an execution, and none is made up for."""
+        return await self._call("POST", f"{_schedule(name)}/pause", body={"reason": reason})
+
+    async def resume_schedule(self, name: str, *, reason: str | None = None) -> Any:
+        return await self._call("POST", f"{_schedule(name)}/resume", body={"reason": reason})
+
+    async def run_schedule(self, name: str, *, reason: str | None = None) -> Any:
+        """Starts an execution of a schedule now. Returns its `execution_id`."""
+        return await self._call("POST", f"{_schedule(name)}/run", body={"reason": reason})
+
+    async def delete_schedule(self, name: str) -> Any:
+        return await self._call("DELETE", _schedule(name))
+
     async def create_bulk_job(
         self,
         /,
@@ -263,6 +297,10 @@ class OperatorClient(ABC):
 
     async def revoke_token(self, token_id: int) -> Any:
         return await self._call("POST", f"/v1/tokens/{token_id}/revoke")
+
+
+def _schedule(name: str) -> str:
+    return f"/v1/schedules/{quote(name, safe='')}"
 
 
 def _worker(name: str) -> str:

@@ -28,7 +28,9 @@ def _blocking(
 class SyncClient:
     """Offers the methods of `Client` to code without an event loop. Use it as `with SyncClient(url, token) as client:`."""
 
-    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self, server_url: str | None = None, token: str | None = None, *, timeout: float = 30.0
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tenax-client", daemon=True)
         self.client = Client(server_url, token, timeout=timeout)
@@ -48,6 +50,8 @@ class SyncClient:
     diagnose_queue = _blocking(Client.diagnose_queue)
     verify = _blocking(Client.verify)
     items = _blocking(Client.items)
+    progress = _blocking(Client.progress)
+    logs = _blocking(Client.logs)
     tree = _blocking(Client.tree)
     cancel = _blocking(Client.cancel)
     retry = _blocking(Client.retry)
@@ -92,6 +96,14 @@ class SyncClient:
     filters = _blocking(Client.filters)
     save_filter = _blocking(Client.save_filter)
     remove_filter = _blocking(Client.remove_filter)
+    schedules = _blocking(Client.schedules)
+    schedule = _blocking(Client.schedule)
+    next_ticks = _blocking(Client.next_ticks)
+    create_schedule = _blocking(Client.create_schedule)
+    pause_schedule = _blocking(Client.pause_schedule)
+    resume_schedule = _blocking(Client.resume_schedule)
+    run_schedule = _blocking(Client.run_schedule)
+    delete_schedule = _blocking(Client.delete_schedule)
     create_bulk_job = _blocking(Client.create_bulk_job)
     bulk_jobs = _blocking(Client.bulk_jobs)
     bulk_job = _blocking(Client.bulk_job)
@@ -102,6 +114,7 @@ class SyncClient:
     create_token = _blocking(Client.create_token)
     revoke_token = _blocking(Client.revoke_token)
     wait = _blocking(Client.wait)
+    result = _blocking(Client.result)
     healthy = _blocking(Client.healthy)
     ready = _blocking(Client.ready)
 

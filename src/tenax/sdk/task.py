@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 import orjson
 
 from tenax.codec import CallSignature, decode, result_annotation, signature_of
 from tenax.errors import UsageError
+from tenax.sdk.tasks.calls import CallOptions, Calls
 from tenax.sdk.tasks.definition import mapped_definition, single_definition
 from tenax.sdk.tasks.options import Retry, TaskOptions, are_checks_deferred, check_options
 from tenax.sdk.tasks.retry_policy import Duration
@@ -23,11 +24,13 @@ _MOST_DEFINITIONS = 100  # texts of definitions that a task keeps
 _NO_OPTIONS = TaskOptions()
 
 
-class Task(Generic[P, R]):
-    """Is a function that workers can run. It can be called as the function that it is.
+class Task(Calls[P, R]):
+    """Is a function that workers can run. It can be called as the function that it is, and submitted.
 
     `name` is the name by which steps refer to it.
     """
+
+    call_options: CallOptions
 
     def __init__(
         self,
@@ -41,7 +44,8 @@ class Task(Generic[P, R]):
         """`found_at` is the module and the path in it where the function is looked up. By default it is its own place."""
         update_wrapper(self, function)
         self.name = name
-        self.options = options or (TaskOptions(process=True) if process else _NO_OPTIONS)
+        self.declared_options = options or (TaskOptions(process=True) if process else _NO_OPTIONS)
+        self.call_options = CallOptions(self, self.declared_options)
         self.declared: Callable[..., Any] = function
         """The function that was decorated. Its annotations say how arguments and results are rebuilt."""
         self._place = found_at or _place_of(function)
@@ -68,17 +72,17 @@ class Task(Generic[P, R]):
     @property
     def process(self) -> bool:
         """True if each attempt runs in a process of its own, which a timeout can kill."""
-        return self.options.process
+        return self.declared_options.process
 
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.function)
 
-    @property
+    @cached_property
     def module(self) -> str:
         return str(self.declared.__module__)
 
-    @property
+    @cached_property
     def signature(self) -> CallSignature:
         return signature_of(self.declared)
 
@@ -87,11 +91,11 @@ class Task(Generic[P, R]):
 
         The arguments are its input. With `parallelism` it is a fan-out, whose input `items` has the arguments of each call.
         """
-        if (options is None or options is self.options) and parallelism is None:
+        if (options is None or options is self.declared_options) and parallelism is None:
             if self._own_definition is None:
-                self._own_definition = self._write(self.options, None)
+                self._own_definition = self._write(self.declared_options, None)
             return self._own_definition
-        chosen = options or self.options
+        chosen = options or self.declared_options
         wanted = (orjson.dumps(chosen.step_keys()), parallelism)
         known = self._definitions.get(wanted)
         if known is None:
@@ -102,8 +106,8 @@ class Task(Generic[P, R]):
 
     def check(self) -> None:
         """Checks the options. Raises `InvalidDefinition` with the line of the function."""
-        if not self._checked and self.options.step_keys():
-            check_options(mapped_definition(self.name, self.options, 1), self.declared)
+        if not self._checked and self.declared_options.step_keys():
+            check_options(mapped_definition(self.name, self.declared_options, 1), self.declared)
         self._checked = True
 
     def decode_result(self, value: Any) -> R:
@@ -119,7 +123,7 @@ class Task(Generic[P, R]):
             text = single_definition(self.name, self.signature, options)
         else:
             text = mapped_definition(self.name, options, parallelism)
-        if options is not self.options or parallelism is not None:
+        if options is not self.declared_options or parallelism is not None:
             check_options(text, self.declared)
         return text
 

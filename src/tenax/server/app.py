@@ -28,13 +28,11 @@ from tenax.server.access import is_server_open, own_token, set_up_access
 from tenax.server.api import (
     actions,
     attune,
-    bulk,
     callbacks,
-    dead_letters,
     executions,
-    filters,
     fleet,
     imports,
+    lint,
     pack_actions,
     packs,
     steps,
@@ -42,6 +40,7 @@ from tenax.server.api import (
     workflows,
 )
 from tenax.server.api.admin import audit, docs, health, tokens, verify
+from tenax.server.api.operate import bulk, dead_letters, filters, schedules
 from tenax.server.metrics import routes as metrics
 from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
@@ -83,9 +82,11 @@ API = (
     filters,
     bulk,
     workflows,
+    schedules,
     packs,
     pack_actions,
     imports,
+    lint,
     callbacks,
     verify,
     audit,
@@ -105,10 +106,16 @@ HOT: dict[str, Endpoint] = {
 }
 
 
-def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:
+def create_app(
+    engine: Engine,
+    settings: Settings,
+    modules: Sequence[ModuleType] = API,
+    authenticator: Authenticator | None = None,
+) -> FastAPI:
     """Makes the app of a running engine.
 
-    Requests need no token only if the settings say `open`, the server listens on loopback, and there are no tokens.
+    Without an `authenticator` of its own, requests need no token only if the settings say `open`, the server listens on loopback,
+    and there are no tokens.
     """
     app = FastAPI(
         title="Tenax",
@@ -118,7 +125,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    authenticator = Authenticator(engine.context, is_open=is_server_open(settings))
+    authenticator = authenticator or Authenticator(engine.context, is_open=is_server_open(settings))
     long_polls = LongPolls()
     app.state.services = Services(engine, authenticator, long_polls, Watchdog(settings.loop_hold))
     for module in modules:

@@ -72,6 +72,13 @@ class Settings(BaseModel):
         flag="--database",
         secret=True,
     )
+    worker_database: DatabaseAddress | None = setting(
+        None,
+        "the database of Tenax for the [transactions](transactions.md) of tasks: `ctx.transaction()`",
+        shown="none; `tenax run` uses its own",
+        flag="--database",
+        secret=True,
+    )
     database_wait: Duration | None = setting(
         None,
         "how long a start waits for PostgreSQL while it cannot be reached",
@@ -142,6 +149,11 @@ class Settings(BaseModel):
     )
     max_evidence: Size = setting("64KB", "how much of each text and of the data of a failure is kept")
     max_late_result: Size = setting("4KB", "how much of a late report or callback is kept, beside its digest")
+    max_checkpoint: Size = setting("64KB", "the largest checkpoint of an attempt, as JSON")
+    max_output: Size = setting(
+        "1MB",
+        "how much is kept of what an attempt prints. Of more, the middle is cut. With 0 workers send nothing of it",
+    )
     plan_memory: Size = setting("256MB", "memory for plans of workflows, by estimate")
     max_definition: Annotated[int, size_within(most="8MB")] = setting(
         "4MB", "the largest definition that the server accepts, at most 8MB"

@@ -8,17 +8,23 @@
 --   item       the live work items: waiting, queued, leased, accepted, retrying, held. Ended items are deleted
 --   budget     the budget of a tree of executions, and what each execution of it has used
 --   reservation  what is reserved for attempts in flight; attempt_usage: the usage that running attempts have reported
+--   checkpoint  the last checkpoint of an item; attempt_progress, output: what running attempts tell, and what attempts print
 --   fan        a step with `for_each`: the numbers of its items, of the ended ones, and of those that have a slot
 --   item_result  the end of each item of a fan-out
 --   dead_letter  the items that have failed for good or are quarantined, one row for each, also after they recovered
 --   signal     data sent to an execution, and the item that took it
 --   inbox      messages to deliver to an execution: a child has ended, a child must be cancelled
+--   requested_submission  submissions by applications in their own transactions, until a server starts them;
+--              rejected_submission: those that could not be started
+--   attempt_result  results that tasks committed together with their own writes, until the attempt ends
 --   log        the events, several to a row if one transition made them: the source of truth
 --   worker     the workers that lease and run items, with their health
 --   worker_window  the results of attempts on a worker, in short spans of time
 --   worker_loss    the times at which a worker fell silent or restarted while it held work, and its items then
 --   queue_limit    how many items of a queue may run at once, and may start in a second; the pause of a queue
 --   workflow_pause  the workflows that are paused; workflow_paused: the executions that were paused with them
+--   schedule   when executions start by themselves; schedule_run: what each schedule did
+--   delayed_start  the executions that were submitted to start later
 --   saved_filter  filters that people saved by name
 --   bulk_job   the bulk jobs: an action, the filter that chose its executions, and how far the job is
 --   bulk_item  the executions of each bulk job, as they were found, and what became of each
@@ -276,6 +282,48 @@ create table tenax.attempt_usage (
     tokens      bigint,
     at          timestamptz not null
 );
+
+-- The last checkpoint of a work item. It outlives the item, so that a manual retry goes on from it. `item_no` is -1 if the step
+-- has no fan-out. Of two writes, the one with the higher attempt and number stays.
+create table tenax.checkpoint (
+    execution_id bigint not null,
+    step         text not null,
+    item_no      integer not null,
+    compensates  boolean not null,
+    attempt      integer not null,
+    number       integer not null,
+    value        text not null,
+    at           timestamptz not null,
+    primary key (execution_id, step, item_no, compensates)
+);
+
+-- The last progress of running attempts. A row counts only while its lease is valid.
+create table tenax.attempt_progress (
+    item_id      bigint primary key,
+    lease_token  uuid not null,
+    execution_id bigint not null,
+    fraction     double precision,
+    message      text,
+    at           timestamptz not null
+);
+create index attempt_progress_execution on tenax.attempt_progress (execution_id);
+
+-- What attempts have printed, in parts. `start` and `size` are bytes of the whole output of the attempt. A part that is missing
+-- between two others was cut. Ids rise with the commits of an execution, because its writers lock it.
+create table tenax.output (
+    execution_id bigint not null,
+    id           bigint generated always as identity,
+    step         text not null,
+    item_no      integer not null,
+    compensates  boolean not null,
+    attempt      integer not null,
+    start        bigint not null,
+    size         integer not null,
+    text         text not null,
+    at           timestamptz not null,
+    primary key (execution_id, id)
+);
+create unique index output_attempt on tenax.output (execution_id, step, item_no, compensates, attempt, start);
 
 create table tenax.fan (
     execution_id bigint not null,
@@ -632,6 +680,58 @@ create table tenax.token (
     revoked_at timestamptz
 );
 
+-- Executions that start by themselves.
+create table tenax.schedule (
+    name       text primary key,
+    -- The stored workflow that it starts, by its name or NAME@VERSION.
+    workflow   text not null,
+    -- When it starts, and what happens to late and overlapping ticks: the canonical form of a file's `schedule`.
+    spec       jsonb not null,
+    -- True if the file of the workflow declares it. The schedule then has the name of the workflow.
+    declared   boolean not null,
+    created_at timestamptz not null default tenax.now(),
+    -- The first tick that was not dealt with yet. Null: there is none any more.
+    next_tick  timestamptz,
+    -- When it is looked at next: at the next tick with its jitter, or sooner while a tick waits. Null: it is paused or over.
+    look_at    timestamptz,
+    -- The ticks that wait for the end of the last execution: [[time, origin], ...].
+    waiting    jsonb not null default '[]',
+    last_execution bigint,
+    -- Failures in a row are counted among the runs after this one.
+    counted_from   bigint not null default 0,
+    paused_by  text,
+    paused_why text,
+    paused_at  timestamptz,
+    constraint schedule_paused check ((paused_by is null) = (paused_at is null)),
+    constraint schedule_rests check (paused_at is null or look_at is null)
+);
+create index schedule_look on tenax.schedule (look_at) where look_at is not null;
+
+-- What each schedule did: its newest runs.
+create table tenax.schedule_run (
+    id         bigint generated always as identity primary key,
+    schedule   text not null references tenax.schedule (name) on delete cascade,
+    at         timestamptz not null default tenax.now(),
+    kind       text not null constraint schedule_run_kind check (kind in ('started', 'skipped', 'failed', 'paused')),
+    -- The tick, or the first of several that were skipped together. Null: a person started it, or the schedule paused itself.
+    tick       timestamptz,
+    -- The last of several ticks.
+    until      timestamptz,
+    -- Why it started (tick, caught_up, queued, by_hand), or why it was skipped.
+    reason     text,
+    -- The error of a start that failed, or the person who asked for it.
+    note       text,
+    execution_id bigint
+);
+create index schedule_run_newest on tenax.schedule_run (schedule, id);
+
+-- The executions that were submitted and have not started. They are paused until then.
+create table tenax.delayed_start (
+    execution_id bigint primary key references tenax.execution (id) on delete cascade,
+    start_at     timestamptz not null
+);
+create index delayed_start_at on tenax.delayed_start (start_at);
+
 -- What people did. It is written in the transaction of the action.
 create table tenax.audit (
     id      bigint generated always as identity primary key,
@@ -639,7 +739,7 @@ create table tenax.audit (
     actor   text not null,
     action  text not null,
     kind    text not null constraint audit_kind check (kind in
-            ('execution', 'dead_letters', 'worker', 'queue', 'workflow', 'pack', 'bulk', 'token', 'filter')),
+            ('execution', 'dead_letters', 'worker', 'queue', 'workflow', 'pack', 'bulk', 'token', 'filter', 'schedule')),
     -- The id of the execution or the bulk job, or the name. Null: several dead letters.
     target  text,
     step    text,
@@ -665,10 +765,191 @@ create table tenax.service (
     -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own
     -- number. This column and its table keep their names and their meaning for ever: every server reads them, however
     -- old it is.
-    oldest_schema integer not null default 17
+    oldest_schema integer not null default 23,
+    -- The bytes that one submission by `tenax.submit` may have: `max_body` of the server that started last.
+    max_body      bigint
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
+
+-- The submissions that applications made in their own transactions, until a server starts them.
+create table tenax.requested_submission (
+    -- The id that its execution will have.
+    execution_id bigint primary key,
+    workflow     text,
+    source       text,
+    filename     text,
+    base_dir     text,
+    files        jsonb,
+    input        jsonb,
+    submit_key   text,
+    requested_at timestamptz not null,
+    requested_by text not null,
+    -- The bytes of its input, source and files.
+    size         bigint not null
+);
+create unique index requested_submission_key on tenax.requested_submission (submit_key) where submit_key is not null;
+
+-- Those that could not be started, and why.
+create table tenax.rejected_submission (
+    execution_id bigint primary key,
+    workflow     text,
+    submit_key   text,
+    input        jsonb,
+    requested_at timestamptz not null,
+    requested_by text not null,
+    rejected_at  timestamptz not null,
+    reason       text not null,
+    message      text not null
+);
+create index rejected_submission_at on tenax.rejected_submission (rejected_at);
+
+-- The results of attempts that were completed in a transaction of the task's own. Whatever ends the lease of such an
+-- attempt takes the row, and makes it a success.
+create table tenax.attempt_result (
+    lease_token  uuid primary key,
+    item_id      bigint not null,
+    execution_id bigint not null,
+    step         text not null,
+    item_no      integer,
+    attempt      integer not null,
+    result       jsonb,
+    completed_at timestamptz not null
+);
+create index attempt_result_execution on tenax.attempt_result (execution_id);
+
+-- Returns why a value cannot be an input or a result. Null: it can.
+create function tenax.json_fault(value jsonb) returns text
+    language sql immutable set search_path = pg_catalog, pg_temp
+    as $$
+select case when jsonb_path_exists(value, 'strict $.**{501}') then 'more than 500 levels'
+            when jsonb_path_exists(value, 'strict $.** ? (@.type() == "number" && (@ > 1e308 || @ < -1e308))')
+            then 'a number beyond 1e308' end
+$$;
+
+-- Submits an execution in the caller's transaction. Returns its id. It starts when the transaction commits.
+create function tenax.submit(
+    workflow text default null,
+    input    jsonb default null,
+    key      text default null,
+    source   text default null,
+    filename text default null,
+    base_dir text default null,
+    files    jsonb default null
+) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    as $$
+declare
+    most  bigint;
+    size  bigint;
+    fault text;
+    id    bigint;
+begin
+    fault := case
+        when (submit.workflow is null) = (submit.source is null) then 'it needs the name of a stored workflow, or the source of a definition'
+        when char_length(submit.workflow) not between 1 and 200 then 'workflow must have 1 to 200 characters'
+        when char_length(submit.key) not between 1 and 200 then 'key must have 1 to 200 characters'
+        when starts_with(submit.key, 'tenax:') then 'a key cannot begin with ''tenax:'': such keys are the server''s own'
+        when char_length(submit.filename) > 1000 or char_length(submit.base_dir) > 1000
+        then 'filename and base_dir must have at most 1000 characters'
+        when jsonb_typeof(submit.input) <> 'object' then 'input must be a JSON object'
+        when jsonb_typeof(submit.files) <> 'object' then 'files must be a JSON object'
+        else 'input has ' || tenax.json_fault(submit.input)
+    end;
+    if fault is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = 'tenax.submit: ' || fault;
+    end if;
+    select coalesce(s.max_body, 16777216) into most from tenax.service s;
+    size := coalesce(octet_length(submit.input::text), 0) + coalesce(octet_length(submit.source), 0)
+            + coalesce(octet_length(submit.files::text), 0);
+    if size > most then
+        raise exception using errcode = 'program_limit_exceeded',
+            message = format('tenax.submit takes at most %s bytes (max_body)', most),
+            hint = 'send less, or raise max_body (TENAX_MAX_BODY) on the servers';
+    end if;
+    if submit.workflow is not null and not exists (
+        select from tenax.workflow w
+         where w.name = split_part(submit.workflow, '@', 1)
+           and (strpos(submit.workflow, '@') in (0, char_length(submit.workflow))
+                or w.version = substr(submit.workflow, strpos(submit.workflow, '@') + 1))) then
+        raise exception using errcode = 'undefined_object', message = format('there is no workflow named %L', submit.workflow),
+            hint = '`tenax workflows` lists what is stored; `tenax store FILE` stores a definition';
+    end if;
+    for tries in 1..10 loop
+        select e.id into id from tenax.execution e where e.submit_key = submit.key;
+        if id is not null then
+            return id;
+        end if;
+        insert into tenax.requested_submission
+               (execution_id, workflow, source, filename, base_dir, files, input, submit_key, requested_at, requested_by,
+                size)
+        values (nextval('tenax.execution_id'), submit.workflow, submit.source, submit.filename, submit.base_dir, submit.files,
+                submit.input, submit.key, tenax.now(), session_user, size)
+            on conflict (submit_key) where submit_key is not null do nothing
+        returning execution_id into id;
+        if id is null then
+            select r.execution_id into id from tenax.requested_submission r where r.submit_key = submit.key;
+        elsif submit.key is not null and exists (select from tenax.execution e where e.submit_key = submit.key) then
+            -- A server has started the request of another transaction with this key in the meantime.
+            delete from tenax.requested_submission r where r.execution_id = id;
+            id := null;
+        else
+            perform pg_notify('tenax_news', '{"requests":true}');
+        end if;
+        if id is not null then
+            return id;
+        end if;
+    end loop;
+    raise exception using errcode = 'serialization_failure', message = format('the key %L is being used by others', submit.key);
+end
+$$;
+
+-- Completes an attempt in the caller's transaction.
+create function tenax.complete(item_id bigint, token uuid, result jsonb default null) returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    as $$
+declare
+    most  bigint;
+    fault text;
+    held  record;
+    pause interval;
+begin
+    select coalesce(s.max_body, 16777216) into most from tenax.service s;
+    if octet_length(complete.result::text) > most then
+        raise exception using errcode = 'program_limit_exceeded',
+            message = format('a result has at most %s bytes (max_body)', most),
+            hint = 'store large data elsewhere, and return a reference to it';
+    end if;
+    fault := tenax.json_fault(complete.result);
+    if fault is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = 'the result has ' || fault;
+    end if;
+    -- The lock makes the server wait for this transaction before it ends the lease.
+    select i.execution_id, i.step, i.item_no, i.attempt into held
+      from tenax.item i
+     where i.id = complete.item_id and i.state = 'leased' and i.lease_token = complete.token
+       for update;
+    if not found then
+        raise exception using errcode = 'TX001', message = 'the lease of this attempt is not valid any more',
+            hint = 'roll back: another attempt does the work, or somebody cancelled it';
+    end if;
+    begin
+        insert into tenax.attempt_result (lease_token, item_id, execution_id, step, item_no, attempt, result, completed_at)
+        values (complete.token, complete.item_id, held.execution_id, held.step, held.item_no, held.attempt, complete.result,
+                tenax.now());
+    exception when unique_violation then
+        raise exception using errcode = 'TX002', message = 'this attempt is complete already';
+    end;
+    -- Heartbeats and the server wait while the item is locked, so the transaction must commit soon.
+    pause := current_setting('idle_in_transaction_session_timeout')::interval;
+    if pause = interval '0' or pause > interval '10 seconds' then
+        perform set_config('idle_in_transaction_session_timeout', '10s', true);
+    end if;
+end
+$$;
+
+-- Only roles that are granted them (docs/transactions.md) call them.
+revoke execute on function tenax.submit(text, jsonb, text, text, text, text, jsonb), tenax.complete(bigint, uuid, jsonb) from public;
 
 -- What the leader counts of the log, by minute and in all, and how far it has counted.
 create table tenax.roll_up (
@@ -1370,6 +1651,11 @@ comment on column ops.action.max_retries is '`max_attempts`, less 1; null: unlim
 comment on column ops.action.retry_config is 'the retry policy, with all fields';
 comment on column ops.action.pack is 'the name of the pack; null for a step';
 
+create view ops.rejected_submissions as
+    select r.execution_id, r.workflow, r.submit_key as key, r.input, r.requested_at, r.requested_by, r.rejected_at, r.reason,
+           r.message
+      from tenax.rejected_submission r;
+
 create view ops.budgets as
 select b.execution_id, b.workflow, b.path[1] as root, b.cost_usd, b.tokens, b.spent_usd, b.spent_tokens,
        coalesce(r.cost_usd, 0)::double precision as reserved_usd, coalesce(r.tokens, 0)::bigint as reserved_tokens,
@@ -1397,6 +1683,17 @@ comment on column ops.budgets.reserved_tokens is 'the same in tokens';
 comment on column ops.budgets.left_usd is 'the limit, less what is spent and reserved; null: there is no limit';
 comment on column ops.budgets.left_tokens is 'the same in tokens';
 comment on column ops.budgets.exceeded_at is 'when more was spent than the limit; null: it was not';
+
+comment on view ops.rejected_submissions is 'The submissions by `tenax.submit` that the server could not start, and why.';
+comment on column ops.rejected_submissions.execution_id is 'the id that `tenax.submit` returned: no execution has it';
+comment on column ops.rejected_submissions.workflow is 'the name of the workflow; null: the source was given';
+comment on column ops.rejected_submissions.key is 'the key of the submission';
+comment on column ops.rejected_submissions.input is 'its input';
+comment on column ops.rejected_submissions.requested_at is 'when `tenax.submit` was called';
+comment on column ops.rejected_submissions.requested_by is 'the role of the session that called it';
+comment on column ops.rejected_submissions.rejected_at is 'when the server rejected it';
+comment on column ops.rejected_submissions.reason is 'the code of the error: `invalid_input`, `invalid_definition`, `key_taken`, ...';
+comment on column ops.rejected_submissions.message is 'the error';
 
 comment on function ops.is_retry_eligible(integer, boolean, integer) is 'Whether the policy''s numbers allow another attempt after so many counted ones: none yet, or `retryable` and fewer than `max_attempts` (3 if null).';
 comment on function ops.get_step_readiness_status_batch(bigint[], text[]) is 'The steps of these executions (or those of them that are named): their state, and whether they could start now.';

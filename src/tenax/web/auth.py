@@ -174,6 +174,17 @@ class Authenticator:
         return guarded
 
 
+class OwnProcess(Authenticator):
+    """Lets code of this process make every request. The requests do not come over a connection."""
+
+    def __init__(self, context: EngineContext, actor: str) -> None:
+        super().__init__(context, is_open=False)
+        self._principal = Principal(actor, "admin")
+
+    async def identify(self, scope: Scope) -> Principal:  # noqa: ARG002 -- any request of this process
+        return self._principal
+
+
 def _refuse_other_sites(headers: Mapping[bytes, str]) -> None:
     """Refuses requests of web pages. Open access is for programs on this machine, and not for pages in its browser."""
     host, origin = headers.get(b"host", ""), headers.get(b"origin")

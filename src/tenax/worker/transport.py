@@ -9,8 +9,11 @@ import msgspec
 
 from tenax.errors import Unreachable, UsageError
 from tenax.model.wire import (
+    OLDEST_SERVER,
     Assignment,
     Assignments,
+    AttemptNotes,
+    AttemptNotesAnswer,
     EndedLife,
     EndedLifeAnswer,
     Heartbeat,
@@ -34,6 +37,7 @@ _read_terms = msgspec.json.Decoder(RegistrationAnswer).decode
 _read_assignments = msgspec.json.Decoder(list[Assignments]).decode
 _read_report_answers = msgspec.json.Decoder(list[ReportAnswers]).decode
 _read_heartbeat_answer = msgspec.json.Decoder(HeartbeatAnswer).decode
+_read_notes_answer = msgspec.json.Decoder(AttemptNotesAnswer).decode
 _read_ended_life_answer = msgspec.json.Decoder(EndedLifeAnswer).decode
 
 CONNECT_SECONDS = 5.0  # for making a connection
@@ -64,6 +68,8 @@ class Transport(Protocol):
     async def release(self, releases: Sequence[Release]) -> None: ...
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer: ...
 
     async def pack_chunk(self, content: str, number: int) -> bytes:
         """Returns a chunk of the content of a pack, which is empty after the last one."""
@@ -116,6 +122,9 @@ class HttpTransport:
         body = _dump(heartbeat)
         return _read(_read_heartbeat_answer, await self._post("heartbeat", body, self._heartbeat_seconds))
 
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        return _read(_read_notes_answer, await self._post("notes", _dump(notes), self._answer_seconds))
+
     async def pack_chunk(self, content: str, number: int) -> bytes:
         path = f"/v1/worker/packs/{content}/chunks/{number}"
         answer = await self._servers.request("GET", path, repeatable=True, timeout=self._answer_seconds)
@@ -142,6 +151,17 @@ class HttpTransport:
             connect=min(CONNECT_SECONDS, self._heartbeat_seconds),
         )
         return check_answer(response).content
+
+
+async def register_with(transport: Transport, registration: Registration) -> RegistrationAnswer:
+    """Registers a worker. Raises `Unreachable` for a server that is too old: the worker waits until it is upgraded."""
+    terms = await transport.register(registration)
+    if terms.protocol < OLDEST_SERVER:
+        raise Unreachable(
+            f"the server speaks version {terms.protocol} of the workers' protocol, and this worker needs {OLDEST_SERVER} or newer: "
+            "install this version of Tenax on the server too"
+        )
+    return terms
 
 
 def _dump(value: Any) -> bytes:

@@ -9,18 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 from tenax.credentials.private_variables import own_variables
-from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.definition.tiers import NO_AGENT_DEFAULTS, AgentDefaults
 from tenax.model.definition.types import RUNTIMES
 from tenax.model.wire import (
-    OLDEST_SERVER,
     PROTOCOL,
     Assignment,
     Heartbeat,
@@ -32,29 +30,36 @@ from tenax.model.wire import (
 )
 from tenax.worker.attempt import (
     RunningAttempt,
+    count_in_words,
+    is_success,
     make_release,
     make_report,
     note_told,
     scrubbed_entry,
     usage_to_tell,
+    with_request,
 )
-from tenax.worker.executors import RESULT_LIMIT
+from tenax.worker.attempt_services import Transactions, WorkerServices
+from tenax.worker.executors import RESULT_LIMIT, Executor
 from tenax.worker.executors.runtimes import Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets
 from tenax.worker.link import Link, LinkDown
+from tenax.worker.live.notes import NoteSender
 from tenax.worker.outbox import Outbox
 from tenax.worker.packs.cache import CACHE_SIZE, PackCache
 from tenax.worker.packs.fetch import fetches_over
 from tenax.worker.self_check import NO_DEMAND, Demand, SelfCheck
 from tenax.worker.server_orders import ServerOrders
 from tenax.worker.task_pool import TaskPool
-from tenax.worker.transport import Transport
+from tenax.worker.transport import Transport, register_with
 from tenax.worker.waiting import cancel_and_wait, ended_before, is_being_cancelled, wait_at_most
 
 FLUSH_SECONDS = 10.0
 """Seconds for which a stopping worker goes on trying to report its finished attempts."""
+NOTES_SECONDS = 3.0
+"""Seconds for which a stopping worker goes on trying to send what its attempts printed."""
 CANCEL_SECONDS = 5.0
 """Seconds that a cancelled attempt may take to end. The grace of a process group is part of them."""
 MAX_BACKLOG = 4
@@ -89,30 +94,31 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
         agents: AgentDefaults = NO_AGENT_DEFAULTS,
+        database: Transactions | None = None,
+        wrap_executor: Callable[[Executor], Executor] | None = None,
     ) -> None:
-        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None.
+        """Prepares a worker. `packs` is the folder in which it keeps packs: a temporary one if it is None. Its tasks complete in
+        transactions of `database` (`ctx.transaction()`).
 
         `life` is a UUID that names this run of the process, if a supervisor chose one. `environment` defaults to that of this
-        process.
+        process. `wrap_executor` is applied to each executor: tests inject failures with it.
         """
         self._transport = transport
         offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
         self._registration = Registration(name, *offers, life, execution_id, PROTOCOL)
-        self._slots = slots
-        self._drain = drain
-        self._wait = wait
+        self._slots, self._drain, self._wait = slots, drain, wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
+        self._services = WorkerServices(self._secrets, database)
         self._link = Link()
-        kept = PackCache(fetches_over(transport, self._link), packs, pack_cache)
         self._executors = Executors(
-            self._count_overdue, kept, http_addresses=http_addresses, max_result=max_result, agents=agents
-        )
+            self._count_overdue, PackCache(fetches_over(transport, self._link), packs, pack_cache),
+            http_addresses=http_addresses, max_result=max_result, agents=agents, wrap=wrap_executor,
+        )  # fmt: skip
+        self._notes = NoteSender(name, transport, self._link, self._secrets)
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], RunningAttempt] = {}
         self._pool = TaskPool(self._run)
-        self._slot_free = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._known = asyncio.Event()
+        self._slot_free, self._idle, self._known = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._refusing = False
         self._asking: asyncio.Timeout | None = None
         """The timeout of the lease request that is under way. Only `_review_demand` lets it expire."""
@@ -137,7 +143,11 @@ class Worker:
             if not await ended_before(stop, self._register()):
                 return
             asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
-            telling = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._beat_forever())]
+            telling = [
+                asyncio.create_task(self._outbox.run()),
+                asyncio.create_task(self._beat_forever()),
+                asyncio.create_task(self._notes.run()),
+            ]
             activities += asking + telling
             await ended_before(stop, self._orders.must_leave.wait(), *activities)
             superseded = self._orders.superseded and not stop.is_set()
@@ -150,10 +160,11 @@ class Worker:
                 raise self._orders.conflict()
         finally:
             for attempt in list(self._running.values()):
-                attempt.end_early(self._handed_back(attempt))
+                attempt.end_early(attempt.handed_back(self._registration.worker))
             await self._attempts_ended()
             await cancel_and_wait(*activities)
             await self._executors.close()
+            await self._services.close()
 
     # Leasing
 
@@ -167,19 +178,10 @@ class Worker:
                 return
 
     async def _register_once(self) -> None:
-        self._terms = await self._link.call(self._registered())
+        self._terms = await self._link.call(register_with(self._transport, self._registration))
         self._check.terms = self._terms.health
+        self._notes.take_terms(self._terms)
         self._known.set()
-
-    async def _registered(self) -> RegistrationAnswer:
-        """Registers the worker. Raises `Unreachable` for a server that is too old: the worker waits until it is upgraded."""
-        terms = await self._transport.register(self._registration)
-        if terms.protocol < OLDEST_SERVER:
-            raise Unreachable(
-                f"the server speaks version {terms.protocol} of the workers' protocol, and this worker needs {OLDEST_SERVER} or newer: "
-                "install this version of Tenax on the server too"
-            )
-        return terms
 
     async def _lease_forever(self) -> None:
         while True:
@@ -211,7 +213,10 @@ class Worker:
         finally:
             self._asking = None
         self._lost_grants.difference_update(lost)
-        attempts = {(each.item_id, each.token): RunningAttempt(each) for each in assignments}
+        attempts = {
+            (each.item_id, each.token): RunningAttempt(each, self._notes, self._services)
+            for each in assignments
+        }
         self._running |= attempts
         self._pool.add(attempts.values())
         if is_being_cancelled():  # the answer arrived all the same
@@ -280,7 +285,7 @@ class Worker:
             filled = self._secrets.fill(assignment) if assignment.secrets else assignment
             told = await executor.run(filled, attempt.context)
         except asyncio.CancelledError:
-            told = self._handed_back(attempt)
+            told = attempt.handed_back(self._registration.worker)
         except NoHandler as error:
             told = make_release(assignment, "no_handler", str(error))
         except SecretMissing as error:
@@ -288,12 +293,18 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - a fault of an executor fails this attempt and not the worker
             self._log_fault("the executor failed", assignment, error)
             told = outcome_of(error)
-        if attempt.override is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
+        if isinstance(told, Outcome) and told.facts is not None:
+            told = with_request(told, assignment)
+        if attempt.context.told is not None and not is_success(told):
+            await self._notes.give_checkpoint(attempt.context)
+        if attempt.override is not None and not is_success(told):
             told = attempt.override
         self._settle(attempt, attempt.with_usage(told))
 
     def _settle(self, attempt: RunningAttempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
+        told = attempt.close(told)
+        self._notes.end(attempt.context)
         if isinstance(told, Outcome) and told is not attempt.override:
             self._check.count(told, assignment, time.monotonic() - attempt.began)
         try:
@@ -354,14 +365,13 @@ class Worker:
         """Waits for the running attempts until the drain time is over, hands back the rest, and reports everything."""
         if self._running:
             if not at_once.is_set():
-                count = len(self._running)
-                running = "1 attempt is" if count == 1 else f"{count} attempts are"
-                log.info("draining: %s running, up to %g s", running, self._drain)
+                log.info("draining: %s running, up to %g s", count_in_words(self._running), self._drain)
             await wait_at_most(self._drain, at_once, self._no_attempts(), *activities)
         for attempt in list(self._running.values()):
-            attempt.end_early(self._handed_back(attempt))
+            attempt.end_early(attempt.handed_back(self._registration.worker))
         await self._attempts_ended()
         await wait_at_most(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
+        await wait_at_most(NOTES_SECONDS, asyncio.Event(), self._notes.wait_until_empty(), *activities)
         if len(self._outbox):
             log.error("%d attempts could not be reported; their leases will run out", len(self._outbox))
 
@@ -377,7 +387,7 @@ class Worker:
         self._pool.clear()
         # Attempts that have not begun, and functions that ignore their cancellation.
         for attempt in list(self._running.values()):
-            self._settle(attempt, attempt.override or self._handed_back(attempt))
+            self._settle(attempt, attempt.override or attempt.handed_back(self._registration.worker))
 
     async def _flush(self) -> None:
         await self._outbox.wait_until_empty()
@@ -388,6 +398,3 @@ class Worker:
                 await self._link.pause()
             else:
                 return
-
-    def _handed_back(self, attempt: RunningAttempt) -> Release:
-        return make_release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")

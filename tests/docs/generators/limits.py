@@ -168,6 +168,9 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("reason, dependency, name of an exception", _count(bounded.MAX_NAME, "characters"), "cut"),
         Limit("base classes of an exception", _count(bounded.MAX_BASES), "left out"),
         Limit("a late report or callback", "max_late_result", "its SHA-256, its size and its beginning are recorded"),
+        Limit("a checkpoint", "max_checkpoint", "the call fails, and a worker that sends it all the same is ignored"),
+        Limit("the output of an attempt", "max_output", "its middle is cut"),
+        Limit("notes of running attempts in one request", _count(BATCH), "422"),
         Limit(
             "different late reports under one token, late callbacks of one attempt",
             _count(MAX_LATE_RESULTS),

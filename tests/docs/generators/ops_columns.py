@@ -139,6 +139,17 @@ COLUMNS: dict[str, dict[str, str]] = {
         "created_at": "timestamp with time zone",
         "updated_at": "timestamp with time zone",
     },
+    "rejected_submissions": {
+        "execution_id": "bigint",
+        "workflow": "text",
+        "key": "text",
+        "input": "jsonb",
+        "requested_at": "timestamp with time zone",
+        "requested_by": "text",
+        "rejected_at": "timestamp with time zone",
+        "reason": "text",
+        "message": "text",
+    },
     "retry_chain": {
         "execution_id": "bigint",
         "step": "text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -19,6 +20,9 @@ from tenax.model.attempt.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASON
 from tenax.model.durations import duration_fields, format_duration
 from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS, RetryFields
 from tenax.model.policy import Backoff, Policy
+from tenax.policy.lint.lint import GROUPS, OWN_CODES
+from tenax.policy.lint.rule import RULES as LINT_RULES
+from tenax.policy.lint.rule import LintRule
 from tenax.policy.retry.backoff import bounds
 from tenax.policy.retry.delay_table import delay_table
 from tenax.policy.retry.rules import RULES
@@ -173,7 +177,32 @@ def programming_errors() -> str:
     return codes(sorted(name.removeprefix("builtins.") for name in PROGRAMMING_ERRORS))
 
 
+def lint_rules() -> str:
+    return "\n\n".join(_lint_parts())
+
+
+def lint_codes() -> str:
+    return table(("code", "what it means"), [(code(name), words) for name, words in OWN_CODES.items()])
+
+
+def _lint_parts() -> Iterator[str]:
+    for title, module in GROUPS.items():
+        yield f"## {title}"
+        for rule in LINT_RULES.values():
+            if rule.check.__module__ == module.__name__:
+                yield _lint_rule(rule)
+
+
+def _lint_rule(rule: LintRule) -> str:
+    return (
+        f"### {rule.code}: {rule.title}\n\n{rule.severity.capitalize()}. {rule.why} **Remedy**: {rule.remedy}.\n\n"
+        f"```yaml\n# {rule.code} is found here\n{rule.wrong}```\n\n```yaml\n# and not here\n{rule.right}```"
+    )
+
+
 BLOCKS = {
+    "lint-rules": lint_rules,
+    "lint-own-codes": lint_codes,
     "policy-fields": policy_fields,
     "rule-fields": rule_fields,
     "curves": curves,

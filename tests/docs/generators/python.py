@@ -1,25 +1,34 @@
-"""Makes the page of the Python API: the public names of `tenax`, `tenax.testing` and `tenax.embed`, from their docstrings."""
+"""Makes the page of the Python API: the public names of `tenax`, `tenax.builder`, `tenax.testing` and `tenax.embed`, from their docstrings.
+
+Counts the lines of quick starts in the page about coming from other systems.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import tenax
+import tenax.builder.steps
 import tenax.embed
 import tenax.testing
 from generators.tables import code, table
 
 _GROUPS = {
     "Tasks": ("task", "context", "TaskContext"),
+    "Workflows": ("Workflow",),
     "How an attempt ends": ("Fatal", "Retry", "NotCompleted", "Snooze", "Cancelled"),
     "Clients": ("Client", "SyncClient", "Submission", "Submitted"),
     "Errors": ("TenaxError",),
 }
 _OTHERS = {
-    tenax.testing: ("workbench", "Workbench"),
+    tenax.builder.steps: ("Step",),
+    tenax.testing: ("Tester", "ExecutionResult", "workbench", "Workbench"),
     tenax.embed: ("open_engine", "local_worker"),
 }
 
@@ -99,4 +108,48 @@ def _members(value: type) -> Iterator[tuple[str, str]]:
             yield code(name), words
 
 
-BLOCKS: Mapping[str, Callable[[], str]] = {"python-api": python_api}
+COMING_FROM = Path(__file__).parents[3] / "docs/coming-from.md"
+_SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+_PART = re.compile(r"^\*\*(\w+)\*\*\n(.*?)(?=^\*\*\w+\*\*\n|^\||\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class QuickStart:
+    """Is the quick start of one system, beside that of Tenax."""
+
+    system: str
+    commands: int
+    lines: int
+
+
+def quick_starts() -> dict[str, tuple[QuickStart, QuickStart]]:
+    """Returns for each system its quick start, and the same with Tenax."""
+    found: dict[str, tuple[QuickStart, QuickStart]] = {}
+    for system, text in _SECTION.findall(COMING_FROM.read_text("utf-8")):
+        parts = {name: _counted(name, body) for name, body in _PART.findall(text)}
+        found[system] = (parts[system], parts["Tenax"])
+    return found
+
+
+def _counted(name: str, text: str) -> QuickStart:
+    commands = lines = 0
+    for language, body in _FENCED.findall(text):
+        if language == "console":
+            commands += sum(line.startswith("$ ") for line in body.splitlines())
+        else:
+            lines += sum(
+                bool(line.strip()) and not line.strip().startswith("#") for line in body.splitlines()
+            )
+    return QuickStart(name, commands, lines)
+
+
+def first_minutes() -> str:
+    rows = [
+        (system, f"{theirs.commands} + {theirs.lines}", f"{ours.commands} + {ours.lines}")
+        for system, (theirs, ours) in quick_starts().items()
+    ]
+    return table(("commands + lines of code", "theirs", "Tenax"), rows)
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {"python-api": python_api, "first-minutes": first_minutes}

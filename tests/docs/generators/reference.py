@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from generators.tables import code, codes, table
-from tenax.errors import TenaxError
+from tenax.errors import InvalidValue, TaskFailed, TenaxError
 from tenax.model.definition.types import STEP_TYPES, StepType
 from tenax.model.filters.fields import FIELDS, LETTER_FIELDS, OF_EXECUTION, Field
 from tenax.model.parse.action_file import ActionFile, PackFile
+from tenax.model.parse.keys.schedule_keys import ScheduleKeys
 from tenax.model.parse.keys.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
 from tenax.model.parse.keys.step_types import LATER_TYPES, OWN_KEYS, SPEC_KEYS
 from tenax.model.parse.shape import Shape
@@ -152,6 +153,7 @@ def file_keys() -> str:
         ("every step", codes(STEP_KEYS)),
         *((f"a step of type `{kind}`", _keys_of_type(kind)) for kind in STEP_TYPES),
         ("`concurrency`", codes(ConcurrencyKeys.key_names())),
+        ("`schedule`", codes(ScheduleKeys.key_names())),
         ("`until`", codes(UntilKeys.key_names())),
         ("`on_failure`", codes(OnFailureKeys.key_names())),
         ("`compensate`", f"{codes(COMPENSATE_KEYS)}; and the keys of its type: {codes(COMPENSATE_TYPES)}"),
@@ -189,11 +191,15 @@ def not_yet() -> str:
     return table(("what", 'refused with "is not supported by this version yet"'), rows)
 
 
+_IN_PYTHON = (InvalidValue, TaskFailed)
+"""Errors that no answer of the server has."""
+
+
 def errors() -> str:
     rows = [
         (code(f"tenax:{kind.code}"), kind.http_status, kind.exit_code, (kind.__doc__ or "").splitlines()[0])
         for kind in _tree(TenaxError)
-        if kind.__module__ == "tenax.errors" and kind is not TenaxError
+        if kind.__module__ == "tenax.errors" and kind not in (TenaxError, *_IN_PYTHON)
     ]
     return table(("type", "HTTP status", "exit code", "meaning"), rows)
 
@@ -235,6 +241,7 @@ BLOCKS = {
     "expression-limits": expression_limits,
     "file-keys": file_keys,
     "step-keys": lambda: keys_of(WorkerStep),
+    "schedule-keys": lambda: keys_of(ScheduleKeys),
     "concurrency-keys": lambda: keys_of(ConcurrencyKeys),
     **{f"{kind}-keys": lambda own=own: keys_of(own) for kind, own in OWN_KEYS.items()},
     "action-file-keys": lambda: keys_of(ActionFile),

@@ -20,9 +20,9 @@ from support.strategies.histories import (
 
 from tenax.model.decision import DECIDER_VERSION
 from tenax.policy.laws import LAWS, LawViolation, VerifyTally
-from tenax.policy.laws.facts import ItemFacts, LetterFacts, fingerprint
+from tenax.policy.laws.facts import ItemFacts, LeftResult, LetterFacts, fingerprint
 from tenax.policy.laws.law import MOST_VIOLATIONS
-from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
+from tenax.policy.laws.rows import plan_is_readable, recorded_result_taken, rows_have_an_execution
 from tenax.policy.retry.resolve import compile_policy
 
 Make = Callable[[], History]
@@ -170,8 +170,14 @@ CASES: dict[str, tuple[Make, Break]] = {
     "unfinished-item-has-a-wake-up": (waiting_retry, hold_without_end),
     "unfinished-execution-goes-on": (waiting_retry, lambda h: h.change_row(has_work=False)),
 }
-ELSEWHERE = {"rows-have-an-execution", "plan-is-readable", "budget-row", "budget-sums"}
-"""Laws with tests of their own: below, and in `test_budget_laws.py`."""
+ELSEWHERE = {
+    "rows-have-an-execution",
+    "plan-is-readable",
+    "recorded-result-taken",
+    "budget-row",
+    "budget-sums",
+}
+"""Laws with tests of their own: below, and in `test_budget_laws.py`. A recorded result is tested where it is reported."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -195,6 +201,9 @@ def test_laws_on_what_cannot_be_looked_at_say_so() -> None:
     ]
     [message] = plan_is_readable(3)
     assert "plan 3" in message
+    for ended, words in ((True, "could end the attempt again"), (False, "was not taken")):
+        [message] = recorded_result_taken(LeftResult(1, "only", None, 1, ended))
+        assert words in message
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,15 @@ def test_a_mistake_is_reported_with_the_line_of_the_function():
     line = test_a_mistake_is_reported_with_the_line_of_the_function.__code__.co_firstlineno + 4
     with pytest.raises(InvalidDefinition) as caught:
 
-        @task(retry={"max_atempts": 3, "rules": [{"on": ["http_42"]}]}, timeout="soon", priority=11)
+        @task(
+            retry={"max_atempts": 3, "rules": [{"on": ["http_42"], "retry": False}]},
+            timeout="soon",
+            priority=11,
+        )
         def wrong(): ...
 
     found = {one.path: one for one in caught.value.findings}
-    assert found.keys() == {"retry.max_atempts", "retry.rules[0]", "timeout", "priority"}
+    assert found.keys() == {"retry.max_atempts", "retry.rules[0].on[0]", "timeout", "priority"}
     assert {(one.file, one.line) for one in found.values()} == {(__file__, line)}
     assert str(found["retry.max_atempts"]).endswith("unknown key 'max_atempts'; did you mean `max_attempts`?")
 

@@ -124,6 +124,7 @@ class Chaos(Household):
         self.servers: list[Any] = []
         self.workers: list[Any] = []
         self._blows: list[str] = []
+        self._tasks: list[str] = []
         self.done: Counter[str] = Counter()
         """The number of each kind of blow."""
 
@@ -133,8 +134,19 @@ class Chaos(Household):
             eventually(lambda one=server: self._says_or_died(one, "listening on"), timeout=60)
         self.workers = [self._work(number) for number in range(WORKERS)]
 
+    def work_on_database(self, *modules: str) -> None:
+        """Gives the workers these modules, and the database for the transactions of their tasks. Call it before `open`."""
+        self._tasks = [*modules, "--database"]
+
+    @property
+    def database_url(self) -> str:
+        """The address of the database. It stays the same when PostgreSQL is started again."""
+        self._url_of_database = self._url_of_database or self.run("db", "url").stdout.strip()
+        return self._url_of_database
+
     def _work(self, number: int) -> Any:
-        return self.worker("--name", f"w{number}", "--slots", "4")
+        tasks = [*self._tasks, self.database_url] if self._tasks else []
+        return self.worker(*tasks, "--name", f"w{number}", "--slots", "4")
 
     def rage(self, seconds: float) -> None:
         """Deals one blow after the other. Each kind is dealt once before any kind is repeated."""

@@ -12,6 +12,8 @@ from tenax.model.attempt.outcome import Outcome
 from tenax.model.fleet.health import HealthTerms
 from tenax.model.wire import (
     Assignment,
+    AttemptNotes,
+    AttemptNotesAnswer,
     Heartbeat,
     HeartbeatAnswer,
     Held,
@@ -39,7 +41,9 @@ class Server:
         health: HealthTerms | None = None,
     ) -> None:
         self.waiting = list(items)
-        self.terms = RegistrationAnswer(lease, heartbeat, health or HealthTerms())
+        self.terms = RegistrationAnswer(
+            lease, heartbeat, health or HealthTerms(), max_checkpoint=1000, max_output=100_000
+        )
         self.registrations: list[Registration] = []
         self.requests: list[LeaseRequest] = []
         self.given_up: list[str] = []
@@ -47,6 +51,9 @@ class Server:
         self.batches: list[list[Report]] = []
         self.releases: list[Release] = []
         self.beats: list[Heartbeat] = []
+        self.notes: list[AttemptNotes] = []
+        self.stale: list[Held] = []
+        """The leases whose checkpoints it does not keep."""
         self.revoked: list[Held] = []
         self.answer = HeartbeatAnswer()
         """The answer to heartbeats, apart from the revoked leases."""
@@ -110,6 +117,12 @@ class Server:
         self.beats.append(heartbeat)
         await self._note()
         return replace(self.answer, revoked=tuple(self.revoked))
+
+    async def take_notes(self, notes: AttemptNotes) -> AttemptNotesAnswer:
+        await self._fault("notes")
+        self.notes.append(notes)
+        await self._note()
+        return AttemptNotesAnswer(tuple(self.stale))
 
     async def close(self) -> None: ...
 

@@ -13,7 +13,15 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id, user_name
+from tenax.cli.backend.protocol import (
+    BULK_JOB,
+    LETTER,
+    BulkWish,
+    ListFilter,
+    OutputFilter,
+    check_id,
+    user_name,
+)
 from tenax.engine.engine import Engine
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.errors import Unreachable
@@ -92,6 +100,13 @@ class DatabaseBackend:
             check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
         )
         return [to_builtins(item) for item in found]
+
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.progress(check_id(execution_id))]
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        found = await self._engine.output(check_id(execution_id), after=after, **asdict(wanted))
+        return dict(to_builtins(found))
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)
@@ -278,6 +293,37 @@ class DatabaseBackend:
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.filters.remove(name, actor=self._actor)))
+
+    async def schedules(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.schedules.list()]
+
+    async def schedule(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.schedules.get(name)))
+
+    async def next_ticks(self, name: str, most: int) -> Sequence[str]:
+        return (await self._engine.schedules.next(name, most)).ticks
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str
+    ) -> dict[str, Any]:
+        async with self._writing():
+            created = await self._engine.schedules.create(name, workflow, schedule, actor=self._actor)
+        return dict(to_builtins(created))
+
+    async def pause_schedule(self, name: str, *, reason: str | None) -> bool:
+        return (await self._engine.schedules.pause(name, actor=self._actor, reason=reason)).changed
+
+    async def resume_schedule(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return (await self._engine.schedules.resume(name, actor=self._actor, reason=reason)).changed
+
+    async def run_schedule(self, name: str, *, reason: str | None) -> int:
+        async with self._writing():
+            answer = await self._engine.schedules.run_now(name, actor=self._actor, reason=reason)
+        return answer.execution_id
+
+    async def delete_schedule(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.schedules.delete(name, actor=self._actor)))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         async with self._writing():

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tenax.cli.render.live import FollowView
 from tenax.drawing.event_lines import events_in_order
-from tenax.errors import Unreachable
+from tenax.errors import NotFound, Unreachable
 from tenax.model.execution_views import News
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 15.0  # seconds for which one request for events waits in the server
+PROGRESS_SECONDS = 1.0  # seconds between two looks at the progress
 OUTAGE_SECONDS = 120.0
 """Seconds for which the server or database may be unreachable before following is given up."""
 _ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancelled"})
@@ -28,6 +30,8 @@ class EventSource(Protocol):
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0) -> News: ...
+
+    async def progress(self, execution_id: int) -> Sequence[Mapping[str, Any]]: ...
 
 
 async def follow(
@@ -46,7 +50,9 @@ async def follow(
     view.begin(found)
     if warning and found["status"] not in FINISHED and (said := await warning()):
         view.notice(said)
-    ticking = asyncio.create_task(view.tick())
+    ticking = [asyncio.create_task(view.tick())]
+    if view.shows_progress:
+        ticking.append(asyncio.create_task(_look_at_progress(source, execution_id, view)))
     try:
         cursor: str | None = None
         while True:
@@ -61,8 +67,20 @@ async def follow(
                 if execution["status"] in FINISHED:
                     return execution
     finally:
-        ticking.cancel()
+        for task in ticking:
+            task.cancel()
         view.close()
+
+
+async def _look_at_progress(source: EventSource, execution_id: int, view: FollowView) -> None:
+    """Shows the progress once a second, until it is cancelled. An older server knows nothing of it."""
+    while True:
+        await asyncio.sleep(PROGRESS_SECONDS)
+        with contextlib.suppress(Unreachable):
+            try:
+                view.progress(await source.progress(execution_id))
+            except NotFound:
+                return
 
 
 async def _patiently(view: FollowView, call: Callable[[], Awaitable[T]]) -> T:

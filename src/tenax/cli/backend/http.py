@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from msgspec import convert
 
-from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, check_id
+from tenax.cli.backend.protocol import BULK_JOB, LETTER, BulkWish, ListFilter, OutputFilter, check_id
 from tenax.engine.operate.operator_action import ActionRequest
 from tenax.model.events.audit import AuditFilter
 from tenax.model.execution_views import Event, News
@@ -80,6 +80,12 @@ class ServerBackend:
             check_id(execution_id), step, status=status, after=after if after >= 0 else None, limit=limit
         )
         return list(found)
+
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        return list(await self._client.progress(check_id(execution_id)))
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        return await self._client.logs(check_id(execution_id), after=after, **asdict(wanted))
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)
@@ -253,6 +259,32 @@ class ServerBackend:
 
     async def remove_filter(self, name: str) -> dict[str, Any]:
         return dict(await self._client.remove_filter(name))
+
+    async def schedules(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.schedules())
+
+    async def schedule(self, name: str) -> dict[str, Any]:
+        return await self._client.schedule(name)
+
+    async def next_ticks(self, name: str, most: int) -> Sequence[str]:
+        return list((await self._client.next_ticks(name, most))["ticks"])
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str
+    ) -> dict[str, Any]:
+        return dict(await self._client.create_schedule(name, schedule, workflow=workflow))
+
+    async def pause_schedule(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_schedule(name, reason=reason))["changed"])
+
+    async def resume_schedule(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_schedule(name, reason=reason))["changed"])
+
+    async def run_schedule(self, name: str, *, reason: str | None) -> int:
+        return int((await self._client.run_schedule(name, reason=reason))["execution_id"])
+
+    async def delete_schedule(self, name: str) -> dict[str, Any]:
+        return dict(await self._client.delete_schedule(name))
 
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         sent = asdict(wish)

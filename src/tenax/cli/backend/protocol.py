@@ -62,6 +62,15 @@ class BulkWish:
     policy: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OutputFilter:
+    """Selects output: of a step, of an item and of an attempt, each if it is not None."""
+
+    step: str | None = None
+    item: int | None = None
+    attempt: int | None = None
+
+
 class Backend(Protocol):
     """Offers the operations that commands need."""
 
@@ -99,6 +108,14 @@ class Backend(Protocol):
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:
         """Lists the items of a fan-out in the order of its list."""
+        ...
+
+    async def progress(self, execution_id: int) -> Sequence[dict[str, Any]]:
+        """Returns how far the running steps are."""
+        ...
+
+    async def output(self, execution_id: int, wanted: OutputFilter, *, after: int) -> dict[str, Any]:
+        """Returns a page of what attempts have printed."""
         ...
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
@@ -235,6 +252,26 @@ class Backend(Protocol):
 
     async def remove_filter(self, name: str) -> dict[str, Any]: ...
 
+    async def schedules(self) -> Sequence[dict[str, Any]]: ...
+
+    async def schedule(self, name: str) -> dict[str, Any]: ...
+
+    async def next_ticks(self, name: str, most: int) -> Sequence[str]: ...
+
+    async def create_schedule(
+        self, name: str, schedule: Mapping[str, Any], *, workflow: str
+    ) -> dict[str, Any]: ...
+
+    async def pause_schedule(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def resume_schedule(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def run_schedule(self, name: str, *, reason: str | None) -> int:
+        """Starts an execution of a schedule now. Returns its id."""
+        ...
+
+    async def delete_schedule(self, name: str) -> dict[str, Any]: ...
+
     async def create_bulk_job(self, wish: BulkWish) -> dict[str, Any]:
         """Makes a bulk job as a preview."""
         ...
@@ -265,7 +302,9 @@ async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFl
 async def start_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
     """Returns a warning if a new execution does not start: its workflow is paused, or no worker is alive. Else None."""
     execution = await backend.get(execution_id)
-    if execution["status"] != "paused":
+    if (
+        execution["status"] != "paused" or execution["starts_at"]
+    ):  # a delayed one is paused until its time comes
         return await no_worker_warning(backend, execution_id, where)
     resume = where.command("workflows", "resume", execution["workflow"])
     return f"it begins paused, because its workflow is paused; let that go on: {resume}"

@@ -24,6 +24,11 @@ def environment_for_child(ready_pipe: int | None = None) -> dict[str, str]:
     return own if ready_pipe is None else {**own, READY_PIPE: str(ready_pipe)}
 
 
+def is_supervised() -> bool:
+    """Returns whether a supervisor has started this process. Call it before `under_supervision`, which removes the variables."""
+    return os.environ.get(SUPERVISOR, "").isdigit()
+
+
 def given_life() -> str | None:
     """Returns the life that the supervisor gave to this worker, and removes the variable from the environment."""
     return os.environ.pop(LIFE, None)

@@ -18,6 +18,8 @@ from tenax.errors import Unreachable
 
 FIRST_PAUSE = 0.2  # seconds before the first restart
 MAX_PAUSE = 10.0  # seconds between restarts, at most
+RELOAD = 75
+"""The exit code of a worker that wants to be started again, because its files have changed."""
 STEADY_SECONDS = 20.0
 """Seconds after which a child counts as steady. Its next restart has the first pause again."""
 
@@ -69,6 +71,8 @@ class ChildProcess:
                 ended = f"cannot be started: {error.message}"
             else:
                 code = await self._ended()
+                if code == RELOAD and not self.stopping:
+                    continue
                 if code != 0 and self.plan.on_death is not None:
                     await self.plan.on_death()
                 if not self.stopping and fatal(code):

@@ -37,7 +37,8 @@ WORKER_STOP_SECONDS = 20.0
 """Seconds that a worker may take to stop after its drain time: to cancel its attempts, and to report them."""
 
 
-async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
+async def run_up(settings: Settings, modules: tuple[str, ...], *, reload: bool = False) -> int:
+    """Runs until it is stopped. With `reload`, workers start again when the files of their modules change."""
     interrupts = Interrupts()
     with interrupts.caught():
         database = await _open(settings, interrupts)
@@ -47,7 +48,7 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
             port = settings.port or _free_port(settings.host)
             settings = settings.model_copy(update={"port": port})
             async with _workers_token(database) as workers_token:
-                return await _Up(settings, modules, workers_token, interrupts).run()
+                return await _Up(settings, modules, workers_token, interrupts, reload=reload).run()
         finally:
             await database.close()
 
@@ -77,6 +78,8 @@ class _Up:
         modules: tuple[str, ...],
         workers_token: _WorkersToken,
         interrupts: Interrupts,
+        *,
+        reload: bool,
     ) -> None:
         self._settings = settings
         self._url = default_server(settings)
@@ -85,6 +88,7 @@ class _Up:
         self._server = ChildProcess(
             ProcessPlan("server", ("server",), f"serves {self._url}", self._of_server), _say
         )
+        self._reload = reload
         self._workers = [self._worker(number, modules) for number in range(1, settings.workers + 1)]
         self._left = len(self._workers)
 
@@ -190,8 +194,9 @@ class _Up:
                 work = f"{lost} attempt{'s' if lost != 1 else ''}"
                 _say(f"worker-{number} has died and lost {work}; the server decides on them at once")
 
-        name = f"worker-{number}"
-        return ChildProcess(ProcessPlan(name, ("worker", *modules), what, environment, on_death), _say)
+        name, flags = f"worker-{number}", ("--reload",) if self._reload else ()
+        plan = ProcessPlan(name, ("worker", *flags, *modules), what, environment, on_death)
+        return ChildProcess(plan, _say)
 
     async def _tell_of_death(self, ended: EndedLife) -> int:
         transport = HttpTransport(self._url, await self._token.secret())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -41,6 +41,15 @@ class FollowView(Protocol):
 
     def event(self, event: Event) -> None: ...
 
+    @property
+    def shows_progress(self) -> bool:
+        """True if `progress` should be called once a second."""
+        ...
+
+    def progress(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Takes how far the running steps are."""
+        ...
+
     def notice(self, text: str) -> None:
         """Shows a text that is no event, for example that the server is not reachable."""
         ...
@@ -65,6 +74,8 @@ def view_for(console: Console, where: TargetFlags = DEFAULT_TARGET) -> FollowVie
 class PlainView:
     """Prints a line for each event, with the seconds since the execution began. Summarises large fan-outs."""
 
+    shows_progress = False
+
     def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
         self._where = where
@@ -87,6 +98,9 @@ class PlainView:
 
     def notice(self, text: str) -> None:
         self._line(text, "yellow")
+
+    def progress(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Does nothing: a line that was printed cannot grow."""
 
     async def tick(self) -> None:
         """Does nothing: lines need no refreshing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -26,6 +26,7 @@ from tenax.drawing.event_lines import (
     waiting_words,
     why_held,
 )
+from tenax.drawing.progress_words import progress_words
 from tenax.drawing.text_lines import printable
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import StepState, WorkState, apply, fold
@@ -35,7 +36,9 @@ _OVER = ("succeeded", "completed", "skipped", "cancelled")
 
 
 class LiveView:
-    """Shows each step with its state, its attempt, its last failure, and a countdown to its next attempt."""
+    """Shows each step with its state, its attempt, its last failure, its progress, and a countdown to its next attempt."""
+
+    shows_progress = True
 
     def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
@@ -43,6 +46,8 @@ class LiveView:
         self._id = 0
         self._state = fold([])
         self._limits: dict[str, int | None] = {}
+        self._progress: dict[str, str] = {}
+        """How far each running step is, in words."""
         self._head = ""
         self._began = ""
         self._skew = 0.0
@@ -62,6 +67,9 @@ class LiveView:
     def event(self, event: Event) -> None:
         """Takes an event, which is drawn at the next tick, since thousands may arrive at once."""
         apply(self._state, event)
+
+    def progress(self, found: Sequence[Mapping[str, Any]]) -> None:
+        self._progress = {one["step"]: progress_words(one) for one in found if not one["compensation"]}
 
     def notice(self, text: str) -> None:
         self._console.print(Text(printable(text), style="yellow"))
@@ -112,6 +120,8 @@ class LiveView:
                     last = Text(counts_words(work.fan_out.counts(), work.status, work.fan_out.tolerated))
                 elif work is step.compensation and step.compensation.items:
                     last = Text(compensation_words(step.compensation.counts()))
+                if work is step and work.status == "running" and (words := self._progress.get(step.step)):
+                    last = Text(f"{words}\n" if last.plain else words, style="cyan").append_text(last)
                 limit = work.max_attempts or self._limits.get(name)
                 table.add_row(Text(printable(name)), self._standing(work), _attempt(work, limit), last)
         elapsed = self._now() - moment(self._began).timestamp() if self._began else 0.0

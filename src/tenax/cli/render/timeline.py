@@ -105,14 +105,19 @@ def render_head(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGE
     if execution["version"]:
         head.append(f" (version {printable(execution['version'])})")
     head.append(": ")
-    head.append(execution["status"], style=STYLES.get(execution["status"], ""))
+    starts_at = execution.get("starts_at")  # an older server does not tell
+    status = "scheduled" if starts_at else execution["status"]
+    head.append(status, style=STYLES.get(execution["status"], ""))
     ended = execution["finished_at"]
     took = duration(seconds_between(execution["created_at"], ended or execution["now"]))
     head.append(f" in {took}" if ended else f" for {took}")
     if compensation := execution.get("compensation"):
         head.append(", compensation ")
         head.append(compensation, style=STYLES.get(compensation, ""))
-    if paused := execution.get("paused_by"):
+    if starts_at:
+        start = where.command("resume", execution["id"])
+        head.append(f"\n  it starts at {starts_at}\n  start it now: {start}", style=STYLES["paused"])
+    elif paused := execution.get("paused_by"):
         head.append(f"\n  {_paused(paused, execution['id'], where)}", style=STYLES["paused"])
     head.append("".join(f"\n  {line}" for line in _particulars(execution)), style="dim")
     return head

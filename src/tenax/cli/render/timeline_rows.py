@@ -27,6 +27,7 @@ from tenax.drawing.event_lines import (
     why_held,
     why_not,
 )
+from tenax.drawing.progress_words import progress_words
 from tenax.drawing.text_lines import one_line, printable
 
 Body = Mapping[str, Any]
@@ -201,6 +202,7 @@ def _facts(step: Body) -> str:
         # `on_failure` applies only if more items failed than are tolerated.
         tolerated = 0 if step.get("on_failure") else None
         facts.append(counts_words(step["items"], step["status"], tolerated))
+    facts += [words for words in [progress_words(step.get("progress"))] if words]
     facts += in_short(step)
     cause = step["failure"] if not step["attempts"] else None
     if cause:

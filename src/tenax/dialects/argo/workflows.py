@@ -12,6 +12,7 @@ from tenax.dialects.argo.retry import read_retry
 from tenax.dialects.argo.tags import Scope
 from tenax.dialects.native.names import file_title, of_step, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, policy_fields
+from tenax.dialects.native.schedules import read_schedule
 from tenax.dialects.native.templates import literal
 from tenax.dialects.native.workflow import NO_LIMIT, ForeignText, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields, as_number
@@ -37,8 +38,6 @@ _SPEC = {
     "artifactRepositoryRef": "is not carried over",
     "parallelism": "is not carried over as a whole: it is the `parallelism` of each fan-out",
     "synchronization": "is not carried over: give the steps a `concurrency`",
-    "schedule": "is not carried over: Tenax has no schedules. Submit it by cron",
-    "schedules": "is not carried over: Tenax has no schedules. Submit it by cron",
 }
 _DEPENDS = re.compile(
     r"\s+|(?P<op>&&|\|\||[!()])|(?P<name>[A-Za-z0-9_-]+)(?:\.(?P<state>[A-Za-z]+))?|(?P<other>.)", re.DOTALL
@@ -65,16 +64,12 @@ def translate(top: Fields) -> list[NativeWorkflow]:
     body = spec
     if "workflowSpec" in spec:
         body = spec.sub("workflowSpec")
-        spec.rest(
-            {
-                **dict.fromkeys(spec.data, "is not carried over"),
-                "schedule": _SPEC["schedule"],
-                "schedules": _SPEC["schedules"],
-            }
-        )
     elif "spec" not in top:
         body = top
     made = _Argo(name, body).translate()
+    if made and "workflowSpec" in spec:
+        read_schedule(made[0], spec, catches_up=False)
+        spec.rest(dict.fromkeys(spec.data, "is not carried over"))
     body.rest(_SPEC)
     if body is not top:
         top.rest()

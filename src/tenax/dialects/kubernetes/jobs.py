@@ -8,6 +8,7 @@ from tenax.dialects.kubernetes.pod_failures import with_pod_failures
 from tenax.dialects.kubernetes.pods import POD, read_container
 from tenax.dialects.native.names import of_step, workflow_name
 from tenax.dialects.native.policy import FOREIGN, duration, policy_fields, retries_words, with_delays
+from tenax.dialects.native.schedules import read_schedule
 from tenax.dialects.native.workflow import NO_LIMIT, NativeWorkflow, Step, set_retry
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.recognise import Signs
@@ -31,7 +32,6 @@ _JOB = {
     "managedBy": "is not carried over",
     "successPolicy": "is not carried over: the step completes when all items have",
 }
-_CRON = {"schedule": "is not carried over: Tenax has no schedules. Submit it by cron"}
 
 
 def translate(top: Fields) -> list[NativeWorkflow]:
@@ -48,7 +48,6 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         inner.ignore("metadata")
         job = inner.sub("spec")
         inner.rest()
-        spec.rest({**_CRON, **dict.fromkeys(spec.data, "is not carried over"), "schedule": _CRON["schedule"]})
     else:
         job = spec
     workflow = NativeWorkflow(workflow_name(name), top.notes)
@@ -56,6 +55,9 @@ def translate(top: Fields) -> list[NativeWorkflow]:
         top.notes.mistake(job.path, "a Job needs `spec.template`, its pod")
         return []
     _job(workflow, job, name)
+    if job is not spec:
+        read_schedule(workflow, spec, catches_up=True)
+        spec.rest(dict.fromkeys(spec.data, "is not carried over"))
     return [workflow]
 
 

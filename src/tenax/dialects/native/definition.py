@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 from tenax.dialects.native.policy import duration
-from tenax.dialects.native.yaml_text import yaml_text
 from tenax.model.definition.types import SERVER_TYPES, StepType
 from tenax.model.definition.workflow import (
     DEFAULT_PRIORITY,
@@ -27,6 +26,7 @@ from tenax.model.durations import duration_fields, format_duration, parse_durati
 from tenax.model.parse.keys.step_types import OWN_KEYS
 from tenax.model.parse.shape import keys_by_field
 from tenax.model.policy import Patch, Policy, Rule
+from tenax.model.source.yaml_text import yaml_text
 
 _DURATIONS = duration_fields(Policy) | duration_fields(Rule)
 _UNTIL = Until("")

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 from tenax.dialects.native.names import Names, of_input
 from tenax.dialects.native.policy import policy_fields, schedule_words
-from tenax.dialects.native.yaml_text import yaml_text
 from tenax.dialects.reading.fields import Fields
 from tenax.dialects.reading.notes import Notes
 from tenax.model.policy import Policy
 from tenax.model.source.findings import Path
+from tenax.model.source.yaml_text import yaml_text
 
 NO_LIMIT = 365 * 86400.0  # seconds; the timeout of attempts that have none in the other system
 _ORDER = (
@@ -53,6 +53,7 @@ class NativeWorkflow:
     version: str | None = None
     deadline: str | float | None = None
     outputs: dict[str, Any] | None = None
+    schedule: dict[str, Any] | None = None
     budget: dict[str, Any] | None = None
     """The budget of the tree."""
     names: Names = field(default_factory=Names)
@@ -110,6 +111,8 @@ class NativeWorkflow:
             body["deadline"] = self.deadline
         if self.budget:
             body["budget"] = self.budget
+        if self.schedule:
+            body["schedule"] = self.schedule
         if self.outputs:
             body["outputs"] = self.outputs
         body["workflow"] = [_ordered(step) for step in self.steps]

@@ -25,8 +25,9 @@ from tenax.model.inputs.inputs import check_input
 from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse.parse import DefinitionLimits, workflow_hash
 from tenax.model.policy import Policy
-from tenax.model.views import ImportedFile, ImportedWorkflow, ImportEntry
+from tenax.model.views import ImportedFile, ImportedWorkflow, ImportEntry, LintEntry, LintReport
 from tenax.policy.check import load_workflow
+from tenax.policy.lint.lint import lint_text
 from tenax.policy.packs.read_pack import PackLimits, read_pack
 from tenax.policy.packs.resolve_policies import resolve_policies
 from tenax.policy.retry.resolve import policy_hash
@@ -107,6 +108,17 @@ def _translate(source: str, filename: str | None, system: str | None) -> Iterato
     )
 
 
+def _lint(
+    source: str, filename: str | None, server_retry: ServerPolicy, limits: DefinitionLimits
+) -> Iterator[Any]:
+    """Looks a definition over with the rules of the lint."""
+    found = lint_text(source, filename=filename, server_retry=server_retry, limits=limits)
+    errors = sum(one.severity == "error" for one in found)
+    yield LintReport(
+        findings=[LintEntry(**one.as_dict()) for one in found], errors=errors, warnings=len(found) - errors
+    )
+
+
 def _restore(body: str, server_retry: ServerPolicy) -> Iterator[Any]:
     """Reads a stored definition, and resolves its policies again."""
     workflow = Workflow.from_dict(decode(body))
@@ -151,6 +163,7 @@ TASKS: dict[str, Callable[..., Iterator[Any]]] = {
     "restore": _restore,
     "restore_plan": _restore_plan,
     "translate": _translate,
+    "lint": _lint,
 }
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from tenax.model.packs.action import BoundAction
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.parse.workflow_file import build_validators
 from tenax.model.policy import Policy
-from tenax.model.views import ImportedFile
+from tenax.model.views import ImportedFile, LintReport
 from tenax.policy.check import load_workflow
 from tenax.policy.packs.bind import action_references
 from tenax.policy.packs.resolve_policies import resolving
@@ -99,6 +99,19 @@ class Reading:
         except TaskNotDone as bound:
             raise self._unread(filename, bound) from None
         found: ImportedFile = pickle.loads(part)  # noqa: S301 -- our own process wrote it
+        return found
+
+    async def lint(self, source: str, filename: str | None) -> LintReport:
+        """Looks a definition over with the rules of the lint, within the bounds of definitions."""
+        self._refuse_large(source, filename)
+        arguments = (source, filename, self.server_retry, self._limits)
+        try:
+            [part] = await self.reader_processes.run(
+                "lint", *arguments, seconds=self._settings.definition_time
+            )
+        except TaskNotDone as bound:
+            raise self._unread(filename, bound) from None
+        found: LintReport = pickle.loads(part)  # noqa: S301 -- our own process wrote it
         return found
 
     async def restore(self, body: str, content: str) -> Definition:

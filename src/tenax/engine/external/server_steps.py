@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from tenax.engine.context import EngineContext
 from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
-from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_child
+from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_keyed
 from tenax.engine.graph.template_scope import load_missing_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
@@ -272,7 +272,7 @@ class _Batch:
             tree=row.id if row.budgeted else None,
             budget=_budget_left(self.plans[item.plan_id].steps[item.step].step.budget, item.ledger),
         )
-        child_id = await insert_child(self.tx, self.context, self.journal.now, start)
+        child_id = await insert_keyed(self.tx, self.context, self.journal.now, start)
         self.children = True
         until = None if item.timeout is None else self.journal.now + timedelta(seconds=item.timeout)
         waiting = WaitingRecord(for_="child", deadline_at=UNSET if until is None else until)

@@ -9,6 +9,7 @@ import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.budget_book import with_told_usage
+from tenax.engine.graph.recorded_results import with_recorded_results
 from tenax.engine.graph.settle import settle_found
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import EndedLife
@@ -47,7 +48,7 @@ async def _lose(
 ) -> list[EndedAttempt]:
     locked = await due_items.lock_expired_items(tx, items, life=ended.life)
     lost = [item for item in locked if item.worker == ended.worker and item.of_this_life]
-    return await with_told_usage(tx, [_died(item) for item in lost])
+    return await with_recorded_results(tx, await with_told_usage(tx, [_died(item) for item in lost]))
 
 
 def _died(item: ExpiredItem) -> EndedAttempt:

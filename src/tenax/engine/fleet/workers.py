@@ -53,7 +53,14 @@ async def register(
                 f"an operator gives the name to the next who asks: tenax workers release {shlex.quote(who.worker)}",
             )
     settings = context.settings
-    return RegistrationAnswer(settings.lease, settings.heartbeat, terms_of(settings), PROTOCOL)
+    return RegistrationAnswer(
+        settings.lease,
+        settings.heartbeat,
+        terms_of(settings),
+        PROTOCOL,
+        max_checkpoint=settings.max_checkpoint,
+        max_output=settings.max_output,
+    )
 
 
 def _check_registration(who: Registration) -> None:

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from tenax.engine.graph.budget_book import charge_unreported, is_in_tree
 from tenax.engine.graph.execution_update import ExecutionUpdate, Failure
+from tenax.engine.graph.recorded_results import refuse_recorded
 from tenax.engine.graph.template_scope import load_missing_inputs, load_results, scope_of
 from tenax.engine.slices import Sliced, TimeSlice
 from tenax.model.changes import ItemAgain, StepRow
@@ -81,11 +82,14 @@ async def cancel_items(
     running_too: bool,
     steps: Sequence[str] | None = None,
 ) -> list[OpenItem]:
-    """Cancels the open items of all steps, or of some. Items that end in this transaction are left out."""
+    """Cancels the open items of all steps, or of some. Items that end in this transaction are left out. Raises
+    ResultsRecorded if a running one has committed its result."""
     going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
     if not running_too:  # started in this transaction: it now runs elsewhere and may finish
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
     found = await live_items.lock_open_items(tx, executions, running_too=running_too, steps=steps)
+    if running_too:
+        await refuse_recorded(tx, executions)
     ended = [item for item in found if item.id not in going]
     if any(is_in_tree(item.ledger) for item in ended):
         await charge_unreported(tx, journal, ended, "cancelled")

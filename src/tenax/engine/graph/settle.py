@@ -17,9 +17,11 @@ from tenax.engine.graph.budget_book import BudgetBook, is_in_tree
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
+from tenax.engine.graph.recorded_results import with_recorded_results
 from tenax.engine.isolate_failures import Found
 from tenax.engine.notifier import announce
 from tenax.engine.slices import TimeSlice
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.decision import Decision
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan, action_of
@@ -31,6 +33,7 @@ from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import load_fan_outs
 from tenax.store.tables.steps import StepKey
 
+NOT_RECORDED = Outcome("failed")
 _log = structlog.get_logger("tenax.settle")
 
 
@@ -83,6 +86,17 @@ async def settle_found(
         decisions = await settle(tx, context, journal, executions, ended)
     announce(context.notifier, journal, delays_of(decisions))
     return len(ended)
+
+
+async def settle_recorded(context: EngineContext, found: Sequence[Found]) -> int:
+    """Settles attempts that have committed their results, before somebody ends them otherwise. Returns their number."""
+
+    async def end(tx: Connection, _journal: Journal, ids: Sequence[int]) -> list[EndedAttempt]:
+        leased = [item for item in await live_items.lock_items(tx, ids) if item.state == "leased"]
+        ended = await with_recorded_results(tx, [EndedAttempt(item, NOT_RECORDED) for item in leased])
+        return [one for one in ended if one.outcome is not NOT_RECORDED]
+
+    return await settle_found(context, found, end)
 
 
 def delays_of(decisions: Sequence[Decision]) -> list[float]:

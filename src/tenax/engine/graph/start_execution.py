@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import UNSET
@@ -13,7 +13,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.execution_update import ExecutionUpdate
-from tenax.engine.graph.paused_workflows import pause_new
+from tenax.engine.graph.paused_workflows import delay_new, pause_new
 from tenax.engine.graph.start_steps import start_steps
 from tenax.model.definition.workflow import Budget
 from tenax.model.events import event
@@ -56,6 +56,20 @@ class Start:
     """Its parent, if that belongs to a tree with a budget."""
     budget: Budget | None = None
     """The rest of the budget of the step that starts the execution."""
+    id: int | None = None
+    """The id that `tenax.submit` has given it already."""
+    start_at: datetime | None = None
+    """When its first steps start. None: now, or after `start_in`."""
+    start_in: float | None = None
+    """Seconds after which its first steps start."""
+
+    @property
+    def is_delayed(self) -> bool:
+        return self.start_at is not None or self.start_in is not None
+
+    def starts_at(self, now: datetime) -> datetime:
+        """Returns when its first steps start."""
+        return max(now, self.start_at or now) + timedelta(seconds=self.start_in or 0.0)
 
     @property
     def limits(self) -> Budget | None:
@@ -71,9 +85,9 @@ class Start:
         return self.tree is not None or self.limits is not None
 
 
-async def insert_child(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
-    """Inserts a child execution in the transaction of the step that starts it. A step that starts it again gets the
-    same child."""
+async def insert_keyed(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
+    """Inserts an execution with a key in the transaction of what starts it: a child in that of its step, for example. A
+    second start with the key gets the same execution."""
     prepared = await prepare_submit(tx, 1, [start.key])
     if prepared.known:
         return next(iter(prepared.known.values()))
@@ -101,7 +115,7 @@ async def insert(
         )  # fmt: skip
         await _begin(tx, journal, row, start, context.rendering)
         ended = journal.executions.get(number)
-        rows.append(_new_execution(row if ended is None else ended[0], start))
+        rows.append(_new_execution(row if ended is None else ended[0], start, now))
     if request is not None:
         _lease_at_once(journal, request)
     inputs = [encode(start.input) if start.input else None for _, start in new]
@@ -110,6 +124,8 @@ async def insert(
         await _insert_budgets(tx, [(number, start) for number, start in new if number in inserted])
     context.input_cache.note({one.id: one.input for one in inserted.values()})
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
+    if any(start.is_delayed for _, start in new):
+        await _delay(tx, now, [(number, start) for number, start in new if number in inserted])
     if context.workflow_pauses:
         plans = {inserted[number].id: start.plan for number, start in new if number in inserted}
         await pause_new(tx, context, {id_: plan for id_, plan in plans.items() if id_ not in failing})
@@ -130,7 +146,17 @@ async def _insert_budgets(tx: Connection, new: Sequence[tuple[int, Start]]) -> N
         await insert_budgets(tx, rows)
 
 
-def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
+async def _delay(tx: Connection, now: datetime, new: Sequence[tuple[int, Start]]) -> None:
+    """Keeps back the executions that start later."""
+    delayed = {number: start for number, start in new if start.is_delayed and start.starts_at(now) > now}
+    plans = {number: start.plan for number, start in delayed.items()}
+    await delay_new(tx, {number: start.starts_at(now) for number, start in delayed.items()}, plans)
+
+
+def _new_execution(row: ExecutionRow, start: Start, now: datetime) -> NewExecution:
+    deadline = start.plan.workflow.deadline
+    if deadline is not None and start.is_delayed:
+        deadline += (start.starts_at(now) - now).total_seconds()
     return NewExecution(
         number=row.id,
         plan_id=start.plan_id,
@@ -140,7 +166,7 @@ def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
         base_dir=start.base_dir,
         retry_of=start.retry_of,
         original_execution=start.original_execution,
-        deadline=start.plan.workflow.deadline,
+        deadline=deadline,
         parent=start.parent,
         budgeted=start.budgeted,
     )

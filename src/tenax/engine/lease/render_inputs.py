@@ -21,6 +21,7 @@ from tenax.policy.expressions.meter import Meter, WorkBudget
 from tenax.policy.plan import Plan
 from tenax.policy.receipt import receipt
 from tenax.store.connect import Connection
+from tenax.store.live.checkpoints import load_checkpoints
 from tenax.store.rows import LeasedItem
 from tenax.store.tables.steps import StepKey
 
@@ -31,6 +32,15 @@ SHORT_BATCH = 8_000_000
 """Bytes of inputs and results that are read together for the items of one claim."""
 SHORT_VALUE = 1_000_000
 """Bytes of one of these values."""
+
+
+_NONE: Mapping[int, str | None] = {}
+
+
+async def _checkpoints(tx: Connection, items: Sequence[LeasedItem], most: int) -> Mapping[int, str | None]:
+    """Returns the checkpoints of earlier attempts. First attempts have none, and are not looked up."""
+    later = [item for item in items if item.attempt > 1]
+    return await load_checkpoints(tx, later, most) if later else _NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,8 @@ class InputRenderer:
     inputs: Mapping[int, dict[str, Any]]
     budget: WorkBudget
     """The budget of each rendering."""
+    checkpoints: Mapping[int, str | None]
+    """The checkpoints of earlier attempts, by item."""
 
     @classmethod
     async def prepare(
@@ -89,7 +101,8 @@ class InputRenderer:
             await context.results.load(tx, needs.steps, context.settings.max_rendered) if needs.steps else {}
         )
         inputs = await context.input_cache.load(tx, needs.inputs) if needs.inputs else {}
-        return cls._of(context, plans, results, inputs)
+        checkpoints = await _checkpoints(tx, items, context.settings.max_checkpoint * len(items))
+        return cls._of(context, plans, results, inputs, checkpoints)
 
     @classmethod
     async def prepare_shortly(
@@ -105,13 +118,16 @@ class InputRenderer:
         results = await context.results.load(tx, needs.steps, most) if needs.steps else {}
         inputs = await context.input_cache.load_small(tx, needs.inputs, most) if needs.inputs else {}
         missing = {key for key, row in results.items() if row.left_out is not None}
-        assigning = cls._of(context, plans, results, inputs)
-        if not missing and len(inputs) == len(needs.inputs) and len(plans) == len(wanted):
+        checkpoints = await _checkpoints(tx, items, SHORT_BATCH)
+        assigning = cls._of(context, plans, results, inputs, checkpoints)
+        if not missing and not checkpoints and len(inputs) == len(needs.inputs) and len(plans) == len(wanted):
             return assigning, frozenset()
         return assigning, {
             item.id
             for item in items
-            if item.plan_id not in plans or _is_missing(plans[item.plan_id], item, missing, inputs)
+            if item.plan_id not in plans
+            or _is_missing(plans[item.plan_id], item, missing, inputs)
+            or checkpoints.get(item.id, "") is None
         }
 
     @classmethod
@@ -121,21 +137,25 @@ class InputRenderer:
         plans: Mapping[int, Plan],
         results: Mapping[StepKey, StepRow],
         inputs: Mapping[int, dict[str, Any]],
+        checkpoints: Mapping[int, str | None],
     ) -> InputRenderer:
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in results.items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        return cls(context.secret, context.callback_base, plans, steps, inputs, context.rendering)
+        return cls(
+            context.secret, context.callback_base, plans, steps, inputs, context.rendering, checkpoints
+        )
 
     @classmethod
     def at_hand(cls, context: EngineContext, item: LeasedItem) -> InputRenderer | None:
         """Makes a renderer for the first attempt of a step that reads no other step. Returns None if the database must
         be read."""
         plan, inputs = context.plans.known(item.plan_id), context.input_cache.recall(item.execution_id)
-        if plan is None or (inputs is None and plan.steps[item.step].reads_input):
+        if plan is None or item.attempt > 1 or (inputs is None and plan.steps[item.step].reads_input):
             return None
         known = {item.execution_id: inputs or {}}
-        return cls(context.secret, context.callback_base, {item.plan_id: plan}, {}, known, context.rendering)
+        plans = {item.plan_id: plan}
+        return cls(context.secret, context.callback_base, plans, {}, known, context.rendering, _NONE)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
         """Returns the assignment, or a report of the failure if its inputs cannot be rendered."""
@@ -176,6 +196,7 @@ class InputRenderer:
             self._callback(item, key) if "async" in action.step.spec else None,
             item.compensates,
             item.is_retry,
+            self.checkpoints.get(item.id) if self.checkpoints else None,
         )
 
     def _scope(self, item: LeasedItem) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, render_results
 from tenax.engine.graph.execution_update import ExecutionUpdate
 from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
+from tenax.engine.graph.recorded_results import ResultsRecorded, refuse_recorded
+from tenax.engine.graph.settle import settle_recorded
 from tenax.engine.operate import family
 from tenax.engine.operate.bulk_mark import BulkMark
 from tenax.engine.operate.operator_action import ActionRequest, check_action, check_written
@@ -49,6 +51,7 @@ from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.fleet.queues import find_ancestors
 from tenax.store.journal import Journal
+from tenax.store.live.checkpoints import reset_checkpoints
 from tenax.store.rows import ExecutionRow, FanOutRow, OperatedItem
 from tenax.store.tables import live_items
 from tenax.store.tables.executions import find_descendants
@@ -83,6 +86,9 @@ async def act(
                 answer = await _ItemActions(tx, context, execution_id, asked, actor, mark).run()
                 if mark is not None:
                     await mark.set(tx)
+        except ResultsRecorded as recorded:
+            await settle_recorded(context, recorded.found)
+            continue
         except Busy:
             if not left:
                 raise
@@ -92,7 +98,7 @@ async def act(
             executions=[execution_id, *answer.reopened],
         )  # fmt: skip
         return answer
-    raise AssertionError("unreachable")
+    raise Busy(f"execution {execution_id} is changing all the time", remedy="try it again")
 
 
 async def _act_on_execution(
@@ -146,6 +152,8 @@ class _ItemActions:
             len(numbers) if numbers is not None else 1 for numbers in self._wanted(requests)
         )
         self._check_all(targets, requests)
+        if self.asked.action == "reset":
+            await self._forget_checkpoints(targets, requests)
         await self._operate(targets)
         await self._go_on()
         return ActionAnswer(
@@ -174,6 +182,7 @@ class _ItemActions:
 
     async def _open_items(self) -> list[OperatedItem]:
         items = await lock_operated_items(self.tx, self.execution_id, self.asked.step, self.asked.numbers)
+        await refuse_recorded(self.tx, [self.execution_id])
         return find_open_targets(self.row, self.plan, self.asked, items)
 
     async def _inserted_items(self, requests: Sequence[ReopenRequest]) -> list[OperatedItem]:
@@ -241,6 +250,16 @@ class _ItemActions:
                 f"{self.asked.action} is not legal for all of these items of step {self.asked.step} of execution "
                 f"{self.execution_id}: some of them have gone on meanwhile"
             )
+
+    async def _forget_checkpoints(
+        self, targets: Sequence[OperatedItem], requests: Sequence[ReopenRequest]
+    ) -> None:
+        """Lets work that is reset start from its beginning."""
+        places: list[tuple[str, int | None]] = [(item.step, item.item_no) for item in targets]
+        for request in requests:
+            for step, numbers in request.wanted.items():
+                places += [(step, number) for number in numbers] if numbers else [(step, None)]
+        await reset_checkpoints(self.tx, self.execution_id, places)
 
     # -- what follows
 

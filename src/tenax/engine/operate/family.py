@@ -10,6 +10,9 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.end_execution import cancel_items
+from tenax.engine.graph.paused_workflows import DELAY_ACTOR
+from tenax.engine.graph.recorded_results import ResultsRecorded
+from tenax.engine.graph.settle import settle_recorded
 from tenax.engine.notifier import announce
 from tenax.engine.operate.marks import Mark
 from tenax.errors import Busy, Conflict
@@ -19,6 +22,7 @@ from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, Execut
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
+from tenax.store.schedules.delayed_starts import end_delays
 from tenax.store.tables import live_items
 from tenax.store.tables.executions import find_descendants
 
@@ -119,6 +123,9 @@ async def _together(
                 await family.journal.write(tx)
                 if mark is not None and changed:
                     await mark.set(tx)
+        except ResultsRecorded as recorded:
+            await settle_recorded(context, recorded.found)
+            continue
         except Busy:
             if not left:
                 raise
@@ -126,7 +133,7 @@ async def _together(
         announce(context.notifier, family.journal)
         context.notifier.announce(ready=True, server_steps=True)
         return changed
-    raise AssertionError("unreachable")
+    raise Busy(f"execution {execution_id} is changing all the time", remedy="try it again")
 
 
 async def _lock(
@@ -182,12 +189,20 @@ async def _pause(family: _Family) -> bool:
     return head in running
 
 
+async def resume_delayed(context: EngineContext, execution_id: int) -> bool:
+    """Starts an execution whose start was delayed. Returns False if it was not paused any more."""
+    return await _together(
+        context, execution_id, _resume, DELAY_ACTOR, "its start is due", None, by_person=False
+    )
+
+
 async def _resume(family: _Family) -> bool:
     head = family.head
     if not head.open:
         raise Conflict(f"execution {head.id} is {head.state}: there is nothing to resume")
     paused = [row for row in family.open if row.state == "paused"]
     await _switch(family, paused, "running")
+    await end_delays(family.tx, [row.id for row in paused])
     return head in paused
 
 

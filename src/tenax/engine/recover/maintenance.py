@@ -15,19 +15,27 @@ from tenax.engine.fleet.health_watch import HealthWatch
 from tenax.engine.fleet.leader import Leadership
 from tenax.engine.packs.library import delete_unused_packs
 from tenax.engine.recover.server_holds import HeldItemReleases
+from tenax.engine.recover.stray_results import record_stray_results
 from tenax.engine.recover.sweep import Recovery
 from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
+from tenax.store.applications.rejected_submissions import forget_rejected
 from tenax.store.fleet.workers import end_lost_workers
+from tenax.store.live.checkpoints import NO_CHECKPOINT, forget_checkpoints
+from tenax.store.live.progress import forget_progress
 
 SWEPT_AT_ONCE = 10_000
 """Open executions that one sweep checks. The next sweep goes on from there."""
+CHECKPOINTS_AT_ONCE = 1000
+"""Checkpoints that one sweep looks at. The next sweep goes on from there."""
 FLEET_LOOK = 1.0
 """Seconds between two checks of the fleet."""
 WORKER_REMEMBERED = 7 * 86400.0
 """Seconds for which a worker that is gone is still listed."""
+REJECTED_REMEMBERED = 30 * 86400.0
+"""Seconds for which a rejected submission is kept."""
 _log = structlog.get_logger("tenax.engine")
 
 
@@ -53,6 +61,7 @@ class Maintenance:
         self._away = False
         self._in_the_way: list[str] | None = None
         """The sessions that blocked the log's next partition at the last try."""
+        self._seen_checkpoint = NO_CHECKPOINT
         self.leadership = Leadership(context)
         self.schema = SchemaGuard(context)
 
@@ -90,17 +99,26 @@ class Maintenance:
         return await self._recovery.sweep(most)
 
     async def sweep(self) -> None:
-        """Repairs stuck executions, forgets workers that went away and packs that nothing uses, and makes room in the log."""
+        """Repairs stuck executions, forgets workers that went away, rejected submissions and packs that nothing uses, and makes room in the log."""
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
         settings = self._context.settings
         async with self._context.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
+            await forget_rejected(tx, REJECTED_REMEMBERED)
         await self.make_log_partitions()
         await self._give_up_unwanted()
         await self._holds.release()
+        await record_stray_results(self._context)
         await delete_unused_packs(self._context)
+        await self._forget_notes()
+
+    async def _forget_notes(self) -> None:
+        """Removes the progress of ended attempts, and looks at the next checkpoints for some whose work has succeeded."""
+        async with self._context.transaction() as tx:
+            await forget_progress(tx)
+            self._seen_checkpoint = await forget_checkpoints(tx, self._seen_checkpoint, CHECKPOINTS_AT_ONCE)
 
     async def make_log_partitions(self) -> None:
         """Makes the log's partitions of the next months. Blocking sessions are logged once, and the next sweep tries

@@ -10,7 +10,8 @@ from msgspec import UNSET
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import cancel_items, fail_execution
-from tenax.engine.graph.settle import settle
+from tenax.engine.graph.recorded_results import ResultsRecorded, with_recorded_results
+from tenax.engine.graph.settle import settle, settle_recorded
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.decision import read_ledger
@@ -57,7 +58,8 @@ async def _end_attempts(context: EngineContext, over: Mapping[int, ToldItem]) ->
             if item.state == "leased" and item.lease_token == over[item.id].token
         ]
         journal = Journal(now)
-        ended = [EndedAttempt(item, _overspent(over[item.id]), "overspent") for item in items]
+        given_up = [EndedAttempt(item, _overspent(over[item.id]), "overspent") for item in items]
+        ended = await with_recorded_results(tx, given_up)
         await settle(tx, context, journal, executions, ended)
     announce(context.notifier, journal)
     return len(items)
@@ -82,7 +84,15 @@ def _overspent(item: ToldItem) -> Outcome:
 
 
 async def end_overspent_tree(context: EngineContext, tree: OverspentTree) -> int:
-    """Fails an execution whose tree has spent more than its budget, and cancels all of its work that has not ended."""
+    """Fails an execution whose tree has spent more than its budget, and cancels all of its work that has not ended. Attempts that have
+    committed their results are settled first."""
+    try:
+        return await _end_tree(context, tree)
+    except ResultsRecorded as recorded:
+        return await settle_recorded(context, recorded.found)
+
+
+async def _end_tree(context: EngineContext, tree: OverspentTree) -> int:
     async with context.transaction() as tx:
         executions, now = await live_items.lock_executions(tx, [tree.execution_id])
         if now is None or not executions[tree.execution_id].open or executions[tree.execution_id].failing:

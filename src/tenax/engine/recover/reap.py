@@ -12,6 +12,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.budget_book import with_told_usage
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import cancel_waiting, fail_execution
+from tenax.engine.graph.recorded_results import with_recorded_results
 from tenax.engine.graph.settle import settle_found
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import announce
@@ -67,7 +68,7 @@ class Reaper:
         served = await find_served_items(tx, waited, context.settings.lease) if waited else set()
         plans = await context.plans.load(tx, {item.plan_id for item in items})
         ended = [_expired(context, plans[item.plan_id], item, is_served=item.id in served) for item in items]
-        return await with_told_usage(tx, ended)
+        return await with_recorded_results(tx, await with_told_usage(tx, ended))
 
 
 def _expired(context: EngineContext, plan: Plan, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:

@@ -39,9 +39,13 @@ _log = structlog.get_logger("tenax.timers")
 
 
 class Timers:
-    def __init__(self, context: EngineContext, reaper: Reaper) -> None:
+    def __init__(
+        self, context: EngineContext, reaper: Reaper, start_due: Callable[[], Awaitable[int]]
+    ) -> None:
+        """`start_due` starts what is due by schedules and by delays."""
         self._context = context
         self._reaper = reaper
+        self._start_due = start_due
         self._earlier = asyncio.Event()
         self._target = float("inf")
         self._beside: dict[str, asyncio.Task[None]] = {}
@@ -89,7 +93,11 @@ class Timers:
         if over is not None and over <= wake.now:
             self._begin("reap", self._reaper.reap)
             over = None
-        next_due = _earliest(wake.retry, over)
+        start = wake.start
+        if start is not None and start <= wake.now:
+            self._begin("starts", self._start_due)
+            start = None
+        next_due = _earliest(wake.retry, over, start)
         if next_due is None:
             return LONGEST
         return min(LONGEST, max(rest, (next_due - wake.now).total_seconds()))

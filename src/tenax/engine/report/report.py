@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from tenax.policy.plan import Plan
 from tenax.policy.transition import Transition, transition
 from tenax.policy.transitions import check
 from tenax.store import service
+from tenax.store.applications.attempt_results import take_results
 from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
@@ -166,11 +168,15 @@ class ReportBatch:
             now is not None
         ):  # the transaction that held the locks before has written events of an earlier time
             journal.guarded_now, journal.now = journal.now, now
+        recorded = await _take_recorded(tx, reports)
         items = await live_items.load_leased_items(
             tx, [r.item_id for r in reports], [r.token for r in reports]
         )
         plans = await self._context.plans.load(tx, {item.plan_id for item in items})
         leased = {item.lease_token: item for item in items if item.plan_id in plans}
+        if recorded is not None:
+            contradicting = [r for r in reports if r.token in recorded and r.outcome.status != "succeeded"]
+            reports = [_as_recorded(r, recorded, leased) for r in reports]
         current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
         late = [r for r in reports if r.token not in leased and r.execution_id in executions]
         # This comes before any limit is locked: a claim that has one of these items may be waiting for that lock.
@@ -188,6 +194,14 @@ class ReportBatch:
             self.answers[r.token] = ReportAnswer(r.item_id, "applied", decision.verdict)
             if decision.verdict == "retry" and decision.delay is not None:
                 self._delays.append(decision.delay.delay)
+        if recorded is not None:
+            await self._note_late(tx, journal.now, [r for r in contradicting if r.token in leased])
+
+    async def _note_late(self, tx: Connection, now: datetime, late: Sequence[Report]) -> None:
+        """Records what workers have reported of attempts whose own transactions have committed another end."""
+        if late:
+            most = self._context.settings.max_late_result
+            await answer_late(tx, now, late, believed=believed, most=most)
 
     def _accept(self, journal: Journal, plans: Mapping[int, Plan], item: ItemRow, r: Report) -> bool:
         """Applies an acceptance if the step is async and its callee has accepted the attempt. Returns
@@ -208,6 +222,31 @@ class ReportBatch:
         announce(self._context.notifier, journal, [*self._delays, *waits])
 
 
+async def _take_recorded(tx: Connection, reports: Sequence[Report]) -> Mapping[str, Any] | None:
+    """Takes the results that the attempts of these reports have recorded in transactions of their own, by token. Returns None
+    if no report says that it may have one.
+
+    The items are locked, so that a transaction that is committing now ends before the results are read.
+    """
+    named = [r for r in reports if r.outcome.recorded]
+    if not named:
+        return None
+    await live_items.lock_items(tx, [r.item_id for r in named])
+    return await take_results(tx, [r.token for r in named])
+
+
+def _as_recorded(r: Report, recorded: Mapping[str, Any], leased: Container[str | None]) -> Report:
+    """Replaces what a worker says of an attempt by what the attempt's own transaction has recorded."""
+    outcome = r.outcome
+    if r.token in recorded:
+        return replace(r, outcome=Outcome("succeeded", recorded[r.token], usage=outcome.usage))
+    if outcome.recorded and outcome.status == "succeeded" and r.token in leased:
+        message = "the task succeeded, but the transaction that was to complete the attempt was not committed"
+        facts = Facts(failure_class="transient", reason="not_committed", message=message)
+        return replace(r, outcome=Outcome("failed", facts=facts, usage=outcome.usage))
+    return r
+
+
 def _is_of(item: ItemRow | LeasedItem, report: Report) -> bool:
     """Returns whether a report names the item that its token belongs to."""
     return item.id == report.item_id and item.execution_id == report.execution_id
@@ -222,6 +261,7 @@ def _is_alone(plan: Plan, item: LeasedItem, report: Report) -> bool:
         and _is_of(item, report)
         and plan.steps[item.step].step.concurrency is None
         and report.outcome.status != "accepted"
+        and not report.outcome.recorded
         and not is_in_tree(item.ledger)
         and (report.outcome.status != "succeeded" or item.step in plan.fixed_successors)
     )

@@ -13,6 +13,7 @@ from tenax.engine.definitions.reading import Definition
 from tenax.engine.graph.start_execution import OWN_KEYS
 from tenax.engine.packs.binding import bind_actions
 from tenax.engine.slices import Sliced
+from tenax.engine.submit.declared_schedules import declare_schedule
 from tenax.errors import InvalidInput, NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.definition.children import ChildReference, child_references, input_problems
 from tenax.model.definition.workflow import Workflow
@@ -83,6 +84,13 @@ async def plans_of(context: EngineContext, submissions: Sequence[Submission]) ->
     return found
 
 
+def check_submission(submission: Submission) -> None:
+    """Raises UsageError if a submission has a key of the server's own, or two starts."""
+    check_key(submission)
+    if submission.start_at is not None and submission.start_in is not None:
+        raise UsageError("`start_at` and `start_in` exclude each other: keep one")
+
+
 def check_key(submission: Submission) -> None:
     """Raises UsageError if a submission has a key of the server's own."""
     if submission.key is not None and submission.key.startswith(OWN_KEYS):
@@ -96,7 +104,7 @@ async def find_faults(context: EngineContext, submissions: Sequence[Submission])
     faults: list[SubmissionFault] = []
     async for place, one in Sliced(enumerate(submissions)):
         try:
-            check_key(one)
+            check_submission(one)
             plan = await _plan_or_error(context, one, known)
             await context.reading.check(plan.workflow, one.input)
         except Unreachable:
@@ -155,12 +163,17 @@ async def store_workflow(
 ) -> StoredWorkflow:
     """Stores a definition without running it. Its name means this definition from now on."""
     plan, _ = await plan_of(context, Submission(source=source, filename=filename, files=dict(files or {})))
+    workflow = plan.workflow
+    if workflow.schedule is not None:
+        await context.reading.check(workflow, workflow.schedule.input)
     async with context.transaction() as tx:
         created = await plans.store_workflow(tx, plan.workflow_hash)
-        stored = {"version": plan.workflow.version, "hash": plan.workflow_hash}
-        entry = NewEntry(actor, "workflow_store", "workflow", plan.workflow.name, data=stored)
+        stored = {"version": workflow.version, "hash": plan.workflow_hash}
+        entry = NewEntry(actor, "workflow_store", "workflow", workflow.name, data=stored)
         await insert_entries(tx, [entry])
-    workflow = plan.workflow
+        due_in = await declare_schedule(tx, workflow, actor)
+    if due_in is not None:
+        context.notifier.announce(due_in=due_in)
     return StoredWorkflow(
         name=workflow.name, version=workflow.version, hash=plan.workflow_hash, created=created
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 
@@ -50,7 +50,8 @@ def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncCo
     A second statement looks up the keys that were taken. In a batch with other executions it must not fail after they
     are committed.
     """
-    if len(starts) > FEW or any(is_large_start(start) for start in starts) or _is_paused(context, starts):
+    begins_paused = any(start.is_delayed for start in starts) or _is_paused(context, starts)
+    if len(starts) > FEW or any(is_large_start(start) for start in starts) or begins_paused:
         return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
@@ -75,7 +76,7 @@ def _is_plain(start: Start) -> bool:
     """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
     it then finds both."""
     plan = start.plan
-    is_new = start.parent is None and start.operator is None
+    is_new = start.parent is None and start.operator is None and start.id is None and not start.is_delayed
     return plan.begins_plainly and is_new and len(plan.steps) <= TURN_TAKING_STEPS
 
 
@@ -86,30 +87,60 @@ async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Star
     request = reserved.request if reserved is not None else None
     try:
         async with _session(context, starts) as tx:
-            numbers, now = await _numbers(tx, starts)
-            inserted = await insert(tx, context, now, list(zip(numbers, starts, strict=True)), request)
-            known = await _known_keys(tx, numbers, starts, inserted)
-            answers = [
-                Submitted(inserted[number].id, created=True)
-                if number in inserted
-                else Submitted(known[start.key or ""], created=False)
-                for number, start in zip(numbers, starts, strict=True)
-            ]
+            written = await write_executions(tx, context, starts, request)
     except BaseException:  # raised again: the request must not wait for an item that will not come
         if reserved is not None:
             reserved.give_up()
         raise
-    leased = [new.leased for new in inserted.values() if new.leased is not None]
-    if reserved is not None and not leased:  # the key was taken
+    if reserved is not None and not written.leased:  # the key was taken
         reserved.give_up()
     elif reserved is not None:
-        await _hand_over(reserved, leased[0])
+        await _hand_over(reserved, written.leased[0])
+    announce_starts(context, starts, written.now, ready=not written.leased)
+    return written.answers
+
+
+class WrittenExecutions(NamedTuple):
+    """Describes executions that were written."""
+
+    answers: list[Submitted]
+    leased: list[LeasedItem]
+    """The item that the lease request gets, if it gets one."""
+    now: datetime
+    """The time by which the starts of delayed executions are due."""
+
+
+async def write_executions(
+    tx: Connection, context: EngineContext, starts: Sequence[Start], request: LeaseRequest | None = None
+) -> WrittenExecutions:
+    """Writes new executions in this transaction."""
+    numbers, now = await _numbers(tx, starts)
+    inserted = await insert(tx, context, now, list(zip(numbers, starts, strict=True)), request)
+    known = await _known_keys(tx, numbers, starts, inserted)
+    answers = [
+        Submitted(inserted[number].id, created=True)
+        if number in inserted
+        else Submitted(known[start.key or ""], created=False)
+        for number, start in zip(numbers, starts, strict=True)
+    ]
+    leased = [new.leased for new in inserted.values() if new.leased is not None]
+    return WrittenExecutions(answers, leased, now)
+
+
+def announce_starts(context: EngineContext, starts: Sequence[Start], now: datetime, *, ready: bool) -> None:
+    """Announces executions that were committed. `ready` tells whether they have items that no worker was given."""
     context.notifier.announce(
-        ready=not leased,
+        ready=ready,
         server_steps=any(start.plan.has_server_steps or start.budgeted for start in starts),
-        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
+        due_in=min((due for start in starts if (due := _due_in(start, now)) is not None), default=None),
     )
-    return answers
+
+
+def _due_in(start: Start, now: datetime) -> float | None:
+    """Returns the seconds until the timers must look at a new execution."""
+    if start.is_delayed:
+        return (start.starts_at(now) - now).total_seconds()
+    return start.plan.soonest
 
 
 def _reserve(reserve: Reserve, starts: Sequence[Start]) -> Reservation | None:
@@ -140,9 +171,14 @@ async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], 
     are_plain = [_is_plain(start) for start in starts]
     if all(are_plain):
         return [-n for n in range(1, len(starts) + 1)], NO_TIME
-    prepared = await prepare_submit(tx, are_plain.count(False), [])
+    needed = sum(not plain and start.id is None for plain, start in zip(are_plain, starts, strict=True))
+    prepared = await prepare_submit(tx, needed, [])
     ids = iter(prepared.ids)
-    return [-n if plain else next(ids) for n, plain in enumerate(are_plain, 1)], prepared.now
+    numbers = [
+        -n if plain else next(ids) if start.id is None else start.id
+        for n, (plain, start) in enumerate(zip(are_plain, starts, strict=True), 1)
+    ]
+    return numbers, prepared.now
 
 
 async def _known_keys(

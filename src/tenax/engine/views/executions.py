@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenax.engine.context import EngineContext, no_execution
+from tenax.engine.context import EngineContext, unknown_execution
 from tenax.engine.slices import Sliced
+from tenax.engine.views.live import read_progress
 from tenax.engine.views.view_room import ViewRoom
 from tenax.engine.views.why_blocked import (
     DECIDES_HOLDS,
@@ -70,6 +71,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         waiting_at = await steps_waiting_at(tx, context.settings, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, folded.holds.values()) if row.open else {}
         budgets = await get_budgets(tx, execution_id) if row.budgeted else []
+        progress = await read_progress(tx, execution_id) if row.open else []
     steps: dict[str, Step] = {}
     family = _by_step(children)
     async for name, planned in Sliced(plan.steps.items()):
@@ -88,6 +90,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
             unserved=at.unserved,
             limited=at.limited,
             held=held.get(name),
+            progress=next((one for one in progress if one.step == name), None),
         )
     return Execution(
         id=row.id,
@@ -104,6 +107,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         parent=_parent(row),
         compensation=executions.compensation_shown(row.compensation),
         created_at=timestamp(row.created_at),
+        starts_at=timestamp(row.starts_at),
         budgets=[
             _tree_budget(one) for one in budgets if one["cost_usd"] is not None or one["tokens"] is not None
         ],
@@ -140,7 +144,7 @@ async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExec
     """Finds an execution. A result of more than `most` bytes is left out."""
     row = await executions.get_execution(tx, execution_id, most)
     if row is None:
-        raise no_execution(execution_id)
+        raise await unknown_execution(tx, execution_id)
     return row
 
 

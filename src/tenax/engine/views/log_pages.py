@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tenax.engine.context import EngineContext, no_execution
+from tenax.engine.context import EngineContext, unknown_execution
 from tenax.engine.views.view_room import ViewRoom
 from tenax.errors import NotFound, UsageError
 from tenax.model.execution_views import Event
@@ -33,7 +33,7 @@ async def read_event_page(
             tx, execution_id, before=before, after=after, limit=min(limit, MOST_EVENTS)
         )
         if not page.events and await executions.get_execution(tx, execution_id) is None:
-            raise no_execution(execution_id)
+            raise await unknown_execution(tx, execution_id)
     room = ViewRoom(context.settings.max_rendered)
     for event in page.events:
         room.fit(event)

@@ -15,12 +15,15 @@ from tenax.errors import UsageError
 from tenax.model import views
 from tenax.policy.laws import ExecutionCheck, LawViolation, VerifyTally
 from tenax.policy.laws.facts import BudgetFacts, ExecutionFacts, Rows
-from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
+from tenax.policy.laws.rows import plan_is_readable, recorded_result_taken, rows_have_an_execution
+from tenax.store.applications.attempt_results import find_left_results
 from tenax.store.connect import Connection
 from tenax.store.tables import history as store
 
 EXECUTIONS_AT_ONCE = 200
 """Executions of one page, and so of one snapshot."""
+RESULT_GRACE = 300.0
+"""Seconds after which the sweep has found a recorded result whose attempt a person has ended."""
 PAGE_SECONDS = 5.0
 """Seconds after which a page ends with its current execution."""
 
@@ -39,6 +42,9 @@ async def verify_page(
         checked = await _check_all(tx, context, page, tally)
         is_last = page.is_last and checked == len(page.ids)
         last = store.ALL_IDS if is_last else page.ids[checked - 1]
+        await _find_left_results(
+            tx, tally, after if only is None else only - 1, last if only is None else only
+        )
         if only is None and since is None:
             await _find_orphans(tx, tally, after, last)
     return _verified(tally, None if is_last or only is not None else last)
@@ -159,6 +165,13 @@ async def _let_others_go_on() -> None:
 async def _find_orphans(tx: Connection, tally: VerifyTally, after: int, last: int) -> None:
     for table, execution_id in await store.find_orphans(tx, after, last):
         _add(tally, rows_have_an_execution.name, execution_id, rows_have_an_execution(table))
+
+
+async def _find_left_results(tx: Connection, tally: VerifyTally, after: int, last: int) -> None:
+    for left in await find_left_results(tx, after, last, RESULT_GRACE):
+        for message in recorded_result_taken(left):
+            law = recorded_result_taken.name
+            tally.add(LawViolation(law, left.execution_id, message, left.step, left.item, left.attempt))
 
 
 def _add(tally: VerifyTally, law: str, execution_id: int, messages: Any) -> None:

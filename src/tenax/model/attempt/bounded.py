@@ -42,7 +42,7 @@ def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
     if outcome.result is not None and (fault := json_fault(outcome.result)) is not None:
         message = f"the result cannot be stored: {fault}"
         facts = Facts(failure_class="invalid", reason="invalid_result", message=message)
-        return Outcome("failed", facts=facts, usage=outcome.usage)
+        return Outcome("failed", facts=facts, usage=outcome.usage, recorded=outcome.recorded)
     if outcome.facts is None or (facts := bounded_facts(outcome.facts, limits)) is outcome.facts:
         return outcome
     return replace(outcome, facts=facts)
@@ -50,7 +50,7 @@ def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
 
 def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
     """Returns the facts with their texts and data cut. Returns the same facts if nothing is too long."""
-    if facts.data is None and facts.child is None and _are_short(facts, limits):
+    if facts.data is None and facts.child is None and facts.request is None and _are_short(facts, limits):
         return facts
     found = {
         "message": _head(facts.message, limits.message),
@@ -60,7 +60,8 @@ def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
         "stderr_tail": _tail(facts.stderr_tail, limits.evidence),
         "traceback": _tail(facts.traceback, limits.evidence),
         "data": _data(facts.data, limits.evidence),
-        "child": _child(facts.child, limits.evidence),
+        "child": _whole(facts.child, limits.evidence),
+        "request": _whole(facts.request, limits.evidence),
         "exception_bases": _bases(facts.exception_bases),
         "status_code": _number(facts.status_code),
         "exit_code": _number(facts.exit_code),
@@ -122,10 +123,11 @@ def _data(data: Any, limit: int) -> Any:
     return data if len(text) <= limit else _head(text, limit)
 
 
-def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
-    if child is None or json_fault(child) is not None or len(encode(child)) > limit:
+def _whole(value: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
+    """Returns the value, or None if it is too long or cannot be stored exactly."""
+    if value is None or json_fault(value) is not None or len(encode(value)) > limit:
         return None
-    return child
+    return value
 
 
 @dataclass(frozen=True, slots=True)

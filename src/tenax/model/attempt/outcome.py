@@ -66,6 +66,8 @@ class Facts(Struct, frozen=True, omit_defaults=True, gc=False):
     traceback: str | None = None
     data: Any = None
     """The body of an error answer, or the data that a failed handler returned."""
+    request: dict[str, Any] | None = None
+    """What the attempt was asked to do: the rendered keys of its step, without secrets."""
     child: dict[str, Any] | None = None
     """The failure of a child: its execution_id, class, reason, message, step and attempts, and the failure of its own child."""
     failure_class: FailureClass | None = None
@@ -109,3 +111,5 @@ class Outcome(Struct, frozen=True, omit_defaults=True, gc=False):
     after: Seconds | None = None
     """Seconds until the next run: of `Retry(after=...)`, which replaces the policy's delay, or of a snooze."""
     usage: Usage | None = None
+    recorded: bool = False
+    """True if a transaction of the attempt itself has recorded its result, or may have. The recorded result then wins."""

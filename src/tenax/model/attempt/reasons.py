@@ -18,6 +18,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "connection_unreachable": "there is no route to the host",
         "connection_protocol": "the answer was not HTTP, or broke off",
         "connection_failed": "the connection failed in some other way",
+        "not_committed": "the transaction that was to complete the attempt was not committed",
         "oom_killed": "killed because memory ran out",
         "missing_result": "it ended well but left no result file where one is required",
         "not_completed": "the handler asks to be run again; the attempt counts",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tenax.model.definition.types import StepType
 from tenax.model.policy import Patch
+from tenax.model.schedule.schedule import Schedule
 
 COMPENSATION = "compensate:"
 """The prefix of a step's name for the action that undoes it. Names of steps contain no colon."""
@@ -180,6 +181,8 @@ class Workflow:
     outputs: Mapping[str, Any] | None = None
     budget: Budget | None = None
     """The budget of the execution and all its descendants together."""
+    schedule: Schedule | None = None
+    """When executions start by themselves, once the workflow is stored."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the canonical form, which is stored and hashed, and which `from_dict` reads."""
@@ -205,6 +208,8 @@ class Workflow:
         }
         if self.budget is not None:
             body["budget"] = asdict(self.budget)
+        if self.schedule is not None:
+            body["schedule"] = self.schedule.as_dict()
         return body
 
     @classmethod
@@ -212,4 +217,5 @@ class Workflow:
         steps = tuple(Step.from_dict(step) for step in body["steps"])
         inputs = {name: Input(**i) for name, i in body["inputs"].items()}
         budget = Budget(**body["budget"]) if "budget" in body else None
-        return cls(**{**body, "steps": steps, "inputs": inputs, "budget": budget})
+        schedule = Schedule.from_dict(body["schedule"]) if "schedule" in body else None
+        return cls(**{**body, "steps": steps, "inputs": inputs, "budget": budget, "schedule": schedule})

@@ -13,7 +13,7 @@ from tenax.model.json_text import encode
 from tenax.model.values import Value, View
 
 AuditKind = Literal[
-    "execution", "dead_letters", "worker", "queue", "workflow", "pack", "bulk", "token", "filter"
+    "execution", "dead_letters", "worker", "queue", "workflow", "pack", "bulk", "token", "filter", "schedule"
 ]
 AUDIT_KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
 _TARGETS: Mapping[str, AuditKind] = {

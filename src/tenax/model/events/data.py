@@ -260,6 +260,7 @@ class StartedData(EventData):
         Annotated[int, Meta(description="only for http steps: identifies the work item to the callee")]
         | UnsetType
     ) = UNSET
+    resumed_from: Annotated[int, Meta(description="the attempt whose checkpoint it got")] | UnsetType = UNSET
 
 
 class CompletedData(EventData):

@@ -1,4 +1,4 @@
-"""Defines the data of events of workers, which belong to no execution."""
+"""Defines the data of events of workers and of submissions, which belong to no execution."""
 
 from __future__ import annotations
 
@@ -43,3 +43,11 @@ class WorkerDrainedData(EventData):
 class WorkerLostData(EventData):
     worker: str
     last_heartbeat: Time
+
+
+class SubmissionRejectedData(EventData):
+    id: Annotated[int, Meta(description="the id that `tenax.submit` returned")]
+    workflow: str | None
+    key: str | None
+    reason: Annotated[str, Meta(description="the code of the error, such as `invalid_input`")]
+    message: str

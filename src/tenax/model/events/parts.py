@@ -53,6 +53,7 @@ class FailureRecord(EventData):
     stderr_tail: str | UnsetType = UNSET
     traceback: str | UnsetType = UNSET
     data: Any | UnsetType = UNSET
+    request: dict[str, Any] | UnsetType = UNSET
     attempts: int | UnsetType = UNSET
     """The number of attempts, in a failure that ended a step."""
     child: ChildFailure | UnsetType = UNSET

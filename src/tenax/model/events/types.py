@@ -358,6 +358,11 @@ class WorkerLost(Event, tag="worker_lost"):
     data: of_fleet.WorkerLostData
 
 
+class SubmissionRejected(Event, tag="submission_rejected"):
+    when = "a [submission in an application's transaction](transactions.md) could not be started. The event belongs to no execution"
+    data: of_fleet.SubmissionRejectedData
+
+
 TYPES: dict[str, type[Event]] = {
     str(kind.__struct_config__.tag): kind
     for kind in list(globals().values())

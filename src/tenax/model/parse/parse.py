@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.model.definition.workflow import Workflow
-from tenax.model.inputs.inputs import DefinitionLimits, check_input, read_inputs
+from tenax.model.inputs.inputs import (
+    DefinitionLimits,
+    check_input,
+    find_misfits,
+    is_checked_shortly,
+    read_inputs,
+)
 from tenax.model.parse.drafts import StepDefaults, StepDraft
+from tenax.model.parse.keys.schedule_keys import schedule_of
 from tenax.model.parse.links import link_steps
 from tenax.model.parse.shape import read_mapping
 from tenax.model.parse.steps import read_budget, read_defaults, read_step
@@ -81,7 +88,9 @@ def draft_workflow(
         deadline=top.deadline,
         outputs=top.outputs,
         budget=read_budget(top.budget),
+        schedule=schedule_of(top.schedule) if top.schedule is not None else None,
     )
+    _check_schedule(workflow, findings)
     return Draft(workflow, findings, tuple(draft.path for draft in drafts), linked=len(findings) == before)
 
 
@@ -89,6 +98,16 @@ def workflow_hash(workflow: Workflow) -> str:
     """Returns the identity of a workflow: the hash of its content. The order of keys does not matter."""
     content = json.dumps(workflow.as_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _check_schedule(workflow: Workflow, findings: Findings) -> None:
+    """Reports inputs of the schedule that do not fit. A check that may take long is left to the server."""
+    if workflow.schedule is None:
+        return
+    given = workflow.schedule.input
+    if is_checked_shortly(workflow.inputs, given):
+        for misfit in find_misfits(workflow.inputs, given, "workflow", "input"):
+            findings.add(("schedule", "input"), misfit)
 
 
 def _read_steps(

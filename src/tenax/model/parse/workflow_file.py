@@ -15,6 +15,7 @@ from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, 
 from tenax.model.parse.keys.action_keys import ActionKeys
 from tenax.model.parse.keys.own_keys import OwnKeys
 from tenax.model.parse.keys.program_keys import AgentKeys, ProcessKeys
+from tenax.model.parse.keys.schedule_keys import ScheduleKeys
 from tenax.model.parse.keys.step_keys import (
     PRIORITY,
     BudgetedKeys,
@@ -302,6 +303,9 @@ class WorkflowFile(Shape):
     deadline: float | None = declare("of the whole execution: then it fails, class `timeout`", DURATION)
     budget: BudgetKeys | None = declare(
         "the [budget](agents.md#budgets) of the execution and all its descendants together"
+    )
+    schedule: ScheduleKeys | None = declare(
+        "when executions start by themselves, once the workflow is stored. See [schedules](schedules.md)"
     )
     outputs: dict[str, Any] | None = declare(
         "the result; without it the result is {goal step: its result}", MAPPING

@@ -154,6 +154,7 @@ def _start(work: WorkState, event: Event) -> None:
             vary=data.get("vary"),
             child=data.get("child"),
             waiting=data.get("waiting"),
+            resumed_from=data.get("resumed_from"),
         )
     )
 

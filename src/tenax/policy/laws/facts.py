@@ -169,6 +169,18 @@ class ItemResultFacts:
     failure: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LeftResult:
+    """A recorded result of an attempt that should be gone."""
+
+    execution_id: int
+    step: str
+    item: int | None
+    attempt: int
+    ended: bool
+    """True if the log has the end of the attempt."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterFacts:
     """A row of the table `dead_letter`."""

@@ -16,6 +16,7 @@ from tenax.policy.laws.facts import (
     FanOutFacts,
     ItemFacts,
     ItemResultFacts,
+    LeftResult,
     StepFacts,
     fingerprint,
     parse_moment,
@@ -339,6 +340,18 @@ def unfinished_execution_goes_on(row: ExecutionFacts) -> Iterator[str]:
 )
 def rows_have_an_execution(table: str) -> Iterator[str]:
     yield f"the table `{table}` has rows of an execution that does not exist"
+
+
+@law(
+    "recorded-result-taken",
+    "A result that an attempt has committed in a transaction of its own becomes one success: it is kept only until the"
+    " lease of the attempt ends.",
+)
+def recorded_result_taken(left: LeftResult) -> Iterator[str]:
+    if left.ended:
+        yield "the attempt has ended, and its recorded result is still kept: it could end the attempt again"
+    else:
+        yield "the lease of the attempt has ended, and its recorded result was not taken"
 
 
 @law("plan-is-readable", "The plan of every execution can be read.")

@@ -19,7 +19,7 @@ _VERDICTS = {
     "fail": "It has failed for good.",
     "stop": "Nothing follows: the execution or the step has ended.",
 }
-_LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases"})
+_LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases", "request"})
 
 
 def explain_decision(

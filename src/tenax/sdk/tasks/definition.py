@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from inspect import Parameter
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ def workflow_name(task: str) -> str:
     return _OTHER.sub("-", task.replace(":", ".")).lstrip("-.")[:_LONGEST] or "task"
 
 
+@lru_cache(maxsize=1000)
 def folder_of_module(module_name: str) -> str | None:
     """Returns the folder in which the import of a module starts. Returns None for the main script, which cannot be imported."""
     module = sys.modules.get(module_name)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.attempt.live_views import OutputPage, StepProgress
 from tenax.model.diagnosis import Diagnosis
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.filters.parse import MAX_LENGTH, parse_filter
@@ -162,6 +163,32 @@ async def news(
     if wait > 0:
         told = await services(request).long_polls.wait(request, found)
         return answer_view(told or News(events=[], cursor=cursor))
+    return answer_view(await found)
+
+
+@router.get("/{execution_id}/progress", **described(list[StepProgress]))
+async def progress(request: Request, execution_id: ExecutionId) -> Response:
+    """Tells how far the running steps are.
+
+    A step is listed if a running attempt of it has told its progress, or if it is a fan-out of which items have ended.
+    """
+    return answer_view(await engine(request).progress(execution_id))
+
+
+@router.get("/{execution_id}/logs", **described(OutputPage))
+async def logs(
+    request: Request,
+    execution_id: ExecutionId,
+    step: Annotated[str | None, Plain] = None,
+    item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
+    after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
+) -> Response:
+    """Returns what the attempts have printed.
+
+    The chunks are in the order in which they came. Ask again with `after` set to the answer's `cursor` for what comes next.
+    """
+    found = engine(request).output(execution_id, after=after, step=step, item=item, attempt=attempt)
     return answer_view(await found)
 
 

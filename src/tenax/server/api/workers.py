@@ -1,4 +1,4 @@
-"""Serves the workers: register, lease, report, release, heartbeat. These routes are the hot path."""
+"""Serves the workers: register, lease, report, release, heartbeat, notes. These routes are the hot path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from tenax.model.wire import (
     Assignment,
     Assignments,
+    AttemptNotesAnswer,
     EndedLifeAnswer,
     HeartbeatAnswer,
     RegistrationAnswer,
@@ -18,7 +19,7 @@ from tenax.model.wire import (
     ReportAnswers,
 )
 from tenax.model.wire_columns import gather_answers, gather_assignments, spread_reports
-from tenax.server.schema import requests as bodies
+from tenax.server.schema import worker_requests as bodies
 from tenax.server.schema.body import read_body, read_sized_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.responses import answer_view
@@ -90,6 +91,17 @@ async def heartbeat(request: Request) -> Response:
     """
     beat = await read_body(request, bodies.HEARTBEAT)
     return answer_view(await engine(request).heartbeat(beat))
+
+
+@router.post("/notes", **described(AttemptNotesAnswer, body=bodies.NOTES))
+async def notes(request: Request) -> Response:
+    """Keeps what running attempts tell.
+
+    Checkpoints are for the next attempt, and progress and output for people. The answer names the leases that are not valid any
+    more: their checkpoints were not kept.
+    """
+    told = await read_body(request, bodies.NOTES)
+    return answer_view(await engine(request).take_notes(told))
 
 
 @router.post("/ended", **described(EndedLifeAnswer, body=bodies.ENDED_LIFE))

@@ -1,4 +1,4 @@
-"""Defines the bodies of requests that import files of other systems."""
+"""Defines the bodies of requests about files that are not stored: imports and lints."""
 
 from __future__ import annotations
 
@@ -15,4 +15,12 @@ class ImportWanted(PersonBody, frozen=True):
     system: Name | None = None
 
 
+class LintWanted(PersonBody, frozen=True):
+    """Looks a workflow file over."""
+
+    source: Source
+    filename: Text | None = None
+
+
 IMPORT = Body(ImportWanted)
+LINT = Body(LintWanted)

@@ -26,6 +26,7 @@ StepName = Annotated[str, Path(max_length=200, pattern=_PLAIN)]
 WorkerName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 WorkflowName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 QueueName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
+ScheduleName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 FilterName = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 Plain = Query(max_length=200, pattern=_PLAIN)
 Duration = BeforeValidator(parse_duration)

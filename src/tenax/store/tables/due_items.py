@@ -41,6 +41,8 @@ class NextWake:
     wait: datetime | None
     """The end of a wait, of a hold, or of the time that an item may be in the queue."""
     deadline: datetime | None
+    start: datetime | None
+    """The next tick of a schedule, or the start of an execution that starts later."""
     reap_after: datetime | None
     server_steps: bool
     """True if steps of the server's own are ready."""

@@ -77,6 +77,7 @@ class StoredExecution(RelatedExecution):
     deadline_at: datetime | None
     budgeted: bool
     """True if it belongs to a tree with a budget."""
+    starts_at: datetime | None
     now: datetime
 
     @property

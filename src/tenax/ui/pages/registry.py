@@ -11,6 +11,7 @@ from tenax.ui.pages import (
     executions,
     letter_actions,
     saved_views,
+    schedules,
     sign_in,
     tokens,
 )
@@ -39,6 +40,7 @@ PAGES = (
     Page("/workflows", pausing.router),
     Page("/workflows", running.router),
     Page("/workflows", showing.router),
+    Page("/schedules", schedules.router, title="Schedules", key="s"),
     Page("/workers", worker_actions.router),
     Page("/workers", workers.router, title="Workers", key="w"),
     Page("/queues", queue_actions.router),

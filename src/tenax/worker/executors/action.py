@@ -147,9 +147,7 @@ class ActionExecutor:
         called = structs.replace(assignment, spec={"task": task, "args": params}, base_dir=str(folder))
         module = task.partition(":")[0]
         with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as own:
-            return await call_in_process(
-                self._guardian, called, module, note_usage=context.note_usage, env=env, cwd=own
-            )
+            return await call_in_process(self._guardian, called, module, context, env=env, cwd=own)
 
 
 def _command(action: _Action, folder: Path) -> str | list[str]:

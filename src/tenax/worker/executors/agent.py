@@ -64,6 +64,7 @@ class AgentExecutor:
                 assignment,
                 command,
                 folder,
+                context,
                 variables=own | {VARIABLE: str(pipe.fd)},
                 pass_fds=(pipe.fd,),
             )

@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from tenax.credentials.private_variables import without_private
-from tenax.model.attempt.outcome import Facts, Outcome, Usage
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
+from tenax.sdk.context import TaskContext
 from tenax.worker.handlers.error_outcomes import timeout_failure
 from tenax.worker.handlers.json_values import decode_output
+from tenax.worker.live.capture import ProcessOutput
+from tenax.worker.processes.child_notes import ChildNotes
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.processes import ProcessEnd, run_group
-from tenax.worker.processes.usage_pipe import VARIABLE, UsagePipe
 
+_UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
+"""Lets people see what the process prints while it runs."""
 _read_outcome = msgspec.json.Decoder(Outcome).decode
 
 
@@ -26,13 +30,13 @@ async def call_in_process(
     guardian: Guardian,
     assignment: Assignment,
     module: str,
+    context: TaskContext,
     *,
-    note_usage: Callable[[Usage], None],
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
 ) -> Outcome:
-    """Runs the task of an assignment in a process. `module` registers the task, or has the function. `note_usage` is
-    called with what the process tells of its usage while it runs."""
+    """Runs the task of an assignment in a process. `module` registers the task, or has the function. `context`
+    takes what the process tells and prints while it runs."""
     with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
         result = Path(name) / "outcome.json"
         job = {
@@ -41,21 +45,23 @@ async def call_in_process(
             "path": sys.path,
             "result": str(result),
             "assignment": assignment,
+            "max_checkpoint": context.max_checkpoint,
         }
-        pipe = UsagePipe(note_usage)
+        notes = ChildNotes(context)
         try:
             ended = await run_group(
                 guardian,
                 [sys.executable, "-m", "tenax.worker.processes.child"],
-                env=without_private(os.environ) | dict(env or {}) | {VARIABLE: str(pipe.fd)},
+                env=without_private(os.environ) | _UNBUFFERED | dict(env or {}) | notes.variables,
                 cwd=cwd or str(Path.cwd()),
                 stdin=msgspec.json.encode(job),
                 seconds=assignment.timeout,
                 folder=name,
-                pass_fds=(pipe.fd,),
+                pass_fds=notes.fds,
+                on_output=ProcessOutput(context),
             )
         finally:
-            pipe.close()
+            notes.close()
         if ended.timed_out:
             return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)
         return _outcome_of_child(ended, result)

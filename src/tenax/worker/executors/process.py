@@ -21,6 +21,7 @@ from tenax.worker.executors import RESULT_LIMIT
 from tenax.worker.executors.result_file import outcome_of_process
 from tenax.worker.handlers.error_outcomes import classified_failure, timeout_failure
 from tenax.worker.handlers.json_values import decode_output
+from tenax.worker.live.capture import ProcessOutput
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.oom import OomKills
 from tenax.worker.processes.processes import ProcessEnd, run_group
@@ -36,21 +37,21 @@ class ProcessExecutor:
         self._guardian = guardian
         self._result_limit = result_limit
 
-    async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:  # noqa: ARG002 - the protocol's
+    async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
         # A folder that cannot be removed must not turn a finished attempt into a failed one.
         with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
-            return await self._run_in(assignment, Path(name))
+            return await self._run_in(assignment, Path(name), context)
 
     async def close(self) -> None:
         """Does nothing: the guardian belongs to `Executors`, which closes it."""
 
-    async def _run_in(self, assignment: Assignment, folder: Path) -> Outcome:
+    async def _run_in(self, assignment: Assignment, folder: Path, context: TaskContext) -> Outcome:
         spec = assignment.spec
         params = b"" if spec.get("params") is None else orjson.dumps(spec["params"])
         (folder / "params.json").write_bytes(params or b"null")
         own = {"TENAX_PARAMS_FILE": str(folder / "params.json")}
         ended = await run_attempt_command(
-            self._guardian, assignment, spec["command"], folder, stdin=params, variables=own
+            self._guardian, assignment, spec["command"], folder, context, stdin=params, variables=own
         )
         if isinstance(ended, Outcome):
             return ended
@@ -62,6 +63,7 @@ async def run_attempt_command(
     assignment: Assignment,
     command: Any,
     folder: Path,
+    context: TaskContext,
     *,
     stdin: bytes = b"",
     variables: Mapping[str, str],
@@ -90,6 +92,7 @@ async def run_attempt_command(
         seconds=assignment.timeout,
         folder=str(folder),
         pass_fds=pass_fds,
+        on_output=ProcessOutput(context),
     )
     if ended.timed_out:
         return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)

@@ -16,6 +16,7 @@ from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of, timeout_failure
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler
 from tenax.worker.handlers.threads import ThreadPool
+from tenax.worker.live.capture import CAPTURE
 from tenax.worker.processes.guardian import Guardian
 
 
@@ -33,6 +34,7 @@ class PythonExecutor:
         self._searches: dict[tuple[str, str | None], asyncio.Future[Handler | Outcome | NoHandler]] = {}
         self._on_overdue = on_overdue
         self._overdue = 0
+        CAPTURE.open()
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
         """Runs one attempt. Raises `NoHandler` if this worker has no such function."""
@@ -44,21 +46,22 @@ class PythonExecutor:
                 return found
             handler = self._handlers[key] = found
         handler = handler.renewed()
+        if not CAPTURE.is_in_place:
+            CAPTURE.renew()
         CURRENT.set(context)  # every attempt runs in a contextvars context of its own
         try:
             args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
         except (TypeError, InvalidValue) as error:
             return classified_failure("invalid", "invalid_parameters", str(error))
         if handler.process:
-            return await call_in_process(
-                self._guardian, assignment, handler.task.module, note_usage=context.note_usage
-            )
+            return await call_in_process(self._guardian, assignment, handler.task.module, context)
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
         return await self._in_thread(handler, args, kwargs, assignment.timeout)
 
     async def close(self) -> None:
         self._threads.close()
+        CAPTURE.close()
 
     async def _find(self, key: tuple[str, str | None]) -> Handler | Outcome:
         """Finds a function in a thread, because importing a module may take longer than a heartbeat may wait."""

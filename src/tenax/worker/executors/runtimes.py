@@ -22,7 +22,10 @@ class Executors:
         http_addresses: str = "any",
         max_result: int = RESULT_LIMIT,
         agents: AgentDefaults = NO_AGENT_DEFAULTS,
+        wrap: Callable[[Executor], Executor] | None = None,
     ) -> None:
+        """`wrap` is applied to each executor when it is made."""
+        self._wrap = wrap
         self._agents = agents
         self._guardian = Guardian()
         self._packs = packs
@@ -34,7 +37,8 @@ class Executors:
     def of(self, runtime: str) -> Executor:
         executor = self._made.get(runtime)
         if executor is None:
-            executor = self._made[runtime] = self._make(runtime)
+            made = self._make(runtime)
+            executor = self._made[runtime] = made if self._wrap is None else self._wrap(made)
         return executor
 
     async def close(self) -> None:

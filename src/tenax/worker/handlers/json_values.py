@@ -7,11 +7,27 @@ from typing import Any
 import msgspec
 import orjson
 
+from tenax.codec import encode
+from tenax.errors import InvalidValue, UsageError
 from tenax.model.json_text import json_fault
 
 
 class Unstorable(Exception):
     """The JSON cannot be stored exactly, for example an integer beyond 64 bits or a NUL character."""
+
+
+def checkpoint_json(value: Any, limit: int) -> str:
+    """Returns a checkpoint as JSON. Raises `UsageError` if it has no JSON form, or more than `limit` bytes. 0: no limit."""
+    try:
+        text = orjson.dumps(encode(value, what="the checkpoint"))
+    except InvalidValue as error:
+        raise UsageError(str(error)) from None
+    if limit and len(text) > limit:
+        raise UsageError(
+            f"the checkpoint is {len(text):,} bytes, and the server keeps {limit:,} (`max_checkpoint`)",
+            remedy="keep a place to go on from, such as a page or a key, and not the data; or raise TENAX_MAX_CHECKPOINT on the server",
+        )
+    return text.decode()
 
 
 def parse_json(text: bytes | str) -> Any:

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import re
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -89,6 +89,14 @@ class Secrets:
         text = "".join(traceback.format_exception(error))
         return str(self._scrubber(self._long_enough | self._used(assignment)).value(text))
 
+    def scrubber_of(self, assignment: Assignment) -> Callable[[str], str]:
+        """Returns what scrubs a text that an attempt has printed."""
+        scrubber = self._scrubber(self._long_enough | self._used(assignment))
+        if assignment.callback is None:
+            return scrubber.text
+        receipt = _Scrubber.of_receipt(assignment.receipt)
+        return lambda text: receipt.text(scrubber.text(text))
+
     def _used(self, assignment: Assignment) -> frozenset[str]:
         named = (
             part["secret"] for _, parts in assignment.secrets for part in parts if isinstance(part, dict)
@@ -157,14 +165,18 @@ class _Scrubber:
             stderr_tail=self.value(facts.stderr_tail),
             traceback=self.value(facts.traceback),
             data=self.value(facts.data),
+            request=self.value(facts.request),
         )
+
+    def text(self, text: str) -> str:
+        return text if self.pattern is None else self.pattern.sub(lambda found: self.words[found[0]], text)
 
     def value(self, value: Any) -> Any:
         if self.pattern is None:
             return value
         match value:
             case str():
-                return self.pattern.sub(lambda found: self.words[found[0]], value)
+                return self.text(value)
             case int() if not isinstance(value, bool):
                 return self.words.get(str(value), value)
             case list():

@@ -6,7 +6,6 @@ It reads its job from stdin and writes the outcome to a file. Stdout belongs to 
 from __future__ import annotations
 
 import asyncio
-import os
 import runpy
 import sys
 import time
@@ -17,14 +16,14 @@ import msgspec
 import orjson
 
 from tenax.errors import InvalidValue
-from tenax.model.attempt.outcome import Outcome, Usage
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
 from tenax.sdk.tasks.options import checks_deferred
 from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
 from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler, import_beside
-from tenax.worker.processes.usage_pipe import VARIABLE
+from tenax.worker.processes.child_notes import ChildChannel
 
 _MAIN = "__tenax_task__"
 
@@ -49,17 +48,13 @@ def _run(job: dict[str, Any]) -> Outcome:
         return classified_failure("invalid", "invalid_parameters", str(error))
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)
-    context = TaskContext(assignment, started=time.time(), on_usage=_tell_worker)
+    context = TaskContext(assignment, started=time.time(), channel=ChildChannel(job["max_checkpoint"]))
     CURRENT.set(context)
     try:
         args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
     except (TypeError, InvalidValue) as error:
         return classified_failure("invalid", "invalid_parameters", str(error))
     return _run_async(handler, args, kwargs) if handler.is_async else call_sync(handler, args, kwargs)
-
-
-def _tell_worker(usage: Usage) -> None:
-    os.write(int(os.environ[VARIABLE]), msgspec.json.encode(usage) + b"\n")
 
 
 def _find(job: dict[str, Any], assignment: Assignment) -> Handler:

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
@@ -24,6 +24,7 @@ TERM_GRACE = 2.0
 OUTPUT_GRACE = 0.5
 """Seconds for which children of the leader may keep the output open after the leader's end."""
 
+OnOutput = Callable[[int, bytes], None]
 _GATE = 'read -r _ || exit 125; exec "$@"'
 """Starts the command only when a first line arrives on stdin. The guardian knows of the group by then, so the death of the worker
 never leaves it behind. The shell's `read` takes no byte beyond that line."""
@@ -55,12 +56,16 @@ async def run_group(
     seconds: float,
     folder: str,
     pass_fds: Sequence[int] = (),
+    on_output: OnOutput | None = None,
 ) -> ProcessEnd:
     """Runs a command until its end or its timeout, then kills the rest of its group.
 
     `folder` belongs to the attempt. If the worker dies, its guard removes it. The command inherits `pass_fds`.
+    `on_output` is called with all that it prints: 1 for stdout or 2 for stderr, and the bytes.
     """
-    group = await _start(guardian, argv, env=env, cwd=cwd, folder=folder, pass_fds=pass_fds)
+    group = await _start(
+        guardian, argv, env=env, cwd=cwd, folder=folder, pass_fds=pass_fds, on_output=on_output
+    )
     try:
         group.feed(stdin)
         try:
@@ -88,10 +93,17 @@ async def _start(
     cwd: str,
     folder: str,
     pass_fds: Sequence[int],
+    on_output: OnOutput | None,
 ) -> _Group:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        _Group, *_gate(env), *argv, env=dict(env), cwd=cwd, start_new_session=True, pass_fds=pass_fds
+        lambda: _Group(on_output),
+        *_gate(env),
+        *argv,
+        env=dict(env),
+        cwd=cwd,
+        start_new_session=True,
+        pass_fds=pass_fds,
     )
     group = protocol
     group.transport = transport
@@ -113,7 +125,8 @@ def _gate(env: Mapping[str, str]) -> list[str]:
 class _Group(asyncio.SubprocessProtocol):
     transport: asyncio.SubprocessTransport
 
-    def __init__(self) -> None:
+    def __init__(self, on_output: OnOutput | None = None) -> None:
+        self._on_output = on_output
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = loop.create_future()
         self._closed_outputs: asyncio.Future[None] = loop.create_future()
@@ -128,6 +141,8 @@ class _Group(asyncio.SubprocessProtocol):
         self.pid = self.transport.get_pid()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if self._on_output is not None:
+            self._on_output(fd, data)
         if fd == 2:
             self._stderr += data
             del self._stderr[:-STDERR_TAIL]

@@ -27,8 +27,17 @@ class UsagePipe:
     """Is a pipe from a program to this process. Lines that do not report usage are ignored, because they must not fail the
     attempt."""
 
-    def __init__(self, on_usage: Callable[[Usage], None]) -> None:
+    def __init__(
+        self,
+        on_usage: Callable[[Usage], None],
+        on_note: Callable[[dict[str, Any]], None] = lambda _: None,
+        *,
+        more: int = 0,
+    ) -> None:
+        """`on_note` is called with the other objects that it writes. A line of them may be this much longer."""
         self._on_usage = on_usage
+        self._on_note = on_note
+        self._longest = _LONGEST_LINE + more
         self._rest = b""
         self._source, self.fd = os.pipe()
         """`fd` is the end that the program inherits."""
@@ -50,17 +59,24 @@ class UsagePipe:
         with suppress(BlockingIOError):
             data = os.read(self._source, _AT_ONCE)
         *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest if len(rest) <= _LONGEST_LINE else b""
+        self._rest = rest if len(rest) <= self._longest else b""
         for line in lines:
-            if (usage := _usage_of(line)) is not None:
+            stated = _object_of(line)
+            if (usage := _usage_of(stated)) is not None:
                 self._on_usage(usage)
+            elif stated is not None:
+                self._on_note(stated)
         return bool(data)
 
 
-def _usage_of(line: bytes) -> Usage | None:
+def _object_of(line: bytes) -> dict[str, Any] | None:
     try:
         stated: Any = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
+    return stated if isinstance(stated, dict) else None
+
+
+def _usage_of(stated: dict[str, Any] | None) -> Usage | None:
     usage = read_usage(stated)
     return None if usage == Usage() else usage

@@ -191,22 +191,16 @@ async def _own_worker(
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
     from tenax.settings.agents import agent_defaults
+    from tenax.settings.worker_options import worker_options
+    from tenax.transactions.task_database import TaskDatabase
     from tenax.worker.worker import Worker
 
     worker = Worker(
         LocalTransport(engine),
         name=f"{settings.worker_name or as_worker_name(f'run-{socket.gethostname()}')}-{os.getpid()}",
-        overload_lag=settings.overload_lag,
-        http_addresses=settings.http_addresses,
-        max_result=settings.max_result,
-        packs=settings.home / "packs",
-        pack_cache=settings.pack_cache,
-        agents=agent_defaults(settings),
-        queues=settings.queues,
-        labels=settings.labels,
-        slots=settings.slots,
-        drain=settings.drain,
         execution_id=execution_id,
+        **worker_options(settings, agent_defaults(settings)),
+        database=TaskDatabase(settings.worker_database or engine.context.database.url),
     )
     stop = asyncio.Event()
     working = asyncio.create_task(worker.run(stop, at_once=interrupted))

@@ -15,13 +15,14 @@ from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags
 from tenax.cli.output import say
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
-from tenax.cli.process.parent import given_life, under_supervision
+from tenax.cli.process.parent import given_life, is_supervised, under_supervision
 from tenax.errors import UsageError
 from tenax.model.definition.types import RUNTIMES
 from tenax.settings.server_token import default_server, token_for
 from tenax.worker.collector import collect_rarely
 
 if TYPE_CHECKING:
+    from tenax.cli.process.own_files import OwnFiles
     from tenax.model.definition.tiers import AgentDefaults
     from tenax.settings import Settings
 
@@ -35,7 +36,13 @@ Open = Annotated[
         help="Make no token, and while there are none, accept everyone on this machine. [TENAX_OPEN: false]",
     ),
 ]
-Modules = Annotated[str, Parameter(name="MODULE", help="Modules to import for the tasks that they register.")]
+Modules = Annotated[
+    str,
+    Parameter(
+        name="MODULE",
+        help="Modules to import for the tasks that they register: mytasks, app.tasks or app/tasks.py.",
+    ),
+]
 Slots = Annotated[
     int | None, Parameter(help="The number of work items that a worker runs at once. [TENAX_SLOTS: 10]")
 ]
@@ -60,6 +67,19 @@ ServerUrl = Annotated[
     str | None, Parameter(help="The server's URL, or several with commas between them. [TENAX_SERVER]")
 ]
 Token = Annotated[str | None, Parameter(help="A token with the role worker. [TENAX_TOKEN]")]
+Reload = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        help="Start workers again when a Python file of their own modules changes. Running attempts finish first.",
+    ),
+]
+TaskDatabaseUrl = Annotated[
+    str | None,
+    Parameter(
+        help="The URL of the database of Tenax, for tasks that complete in a transaction (`ctx.transaction()`). [TENAX_WORKER_DATABASE]"
+    ),
+]
 Workers = Annotated[int | None, Parameter(help="The number of worker processes. [TENAX_WORKERS: 2]")]
 
 
@@ -107,10 +127,13 @@ def worker(
     name: Name = None,
     server: ServerUrl = None,
     token: Token = None,
+    reload: Reload = False,
+    database: TaskDatabaseUrl = None,
 ) -> int:
     """Start a worker. It asks the server for work, runs it and reports the outcomes. SIGTERM lets it finish its attempts or hand
     them back.
     """
+    supervised = is_supervised()
     under_supervision()
     life = given_life()
     settings, agents = _worker_settings(
@@ -121,17 +144,29 @@ def worker(
         name=name,
         server=server,
         token=token,
+        database=database,
     )
     from tenax.cli.logs import configure_logging
 
     configure_logging(settings.log_level)
-    _load(modules)
-    import uvloop
+    from tenax.cli.process.reload import start_again, wait_until_mended, watch_own_files
+    from tenax.worker.handlers.registry import NoHandler
 
-    collect_rarely()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_work(settings, agents, life))
-    return 0
+    files = watch_own_files() if reload else None
+    try:
+        _load(modules)
+    except UsageError as error:
+        if files is None or isinstance(error.__cause__, NoHandler):
+            raise
+        wait_until_mended(files, error)
+    else:
+        import uvloop
+
+        collect_rarely()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            if runner.run(_work(settings, agents, life, files)) is None:
+                return 0
+    return start_again(supervised=supervised)
 
 
 def up(
@@ -142,6 +177,7 @@ def up(
     open: Open = False,  # noqa: A002 -- the flag's name
     slots: Slots = None,
     runtimes: Runtimes = (),
+    reload: Reload = False,
     store: DatabaseFlags = DEFAULT_DATABASE,
 ) -> int:
     """Start a server and workers as processes of their own, and restart those that die. Ctrl-C or SIGTERM stops them all, and a
@@ -166,7 +202,7 @@ def up(
 
     configure_logging(settings.log_level)
     announce_new_database(settings)
-    return asyncio.run(run_up(settings, modules))
+    return asyncio.run(run_up(settings, modules, reload=reload))
 
 
 def _worker_settings(
@@ -178,6 +214,7 @@ def _worker_settings(
     name: str | None,
     server: str | None,
     token: str | None,
+    database: str | None,
 ) -> tuple[Settings, AgentDefaults]:
     from tenax.settings.load_in_child import load_settings_in_child
 
@@ -190,6 +227,7 @@ def _worker_settings(
             "worker_name": name,
             "server": server,
             "token": token,
+            "worker_database": database,
         }
     )
 
@@ -201,7 +239,7 @@ def _load(modules: tuple[str, ...]) -> None:
     sys.path.insert(0, str(Path.cwd()))
     for name in modules:
         try:
-            load_modules((name,))
+            load_modules((_module_of(name),))
         except NoHandler as error:
             raise UsageError(
                 f"MODULE {name}: {error}", remedy="modules are searched in the working folder and on sys.path"
@@ -210,12 +248,24 @@ def _load(modules: tuple[str, ...]) -> None:
             raise UsageError(f"MODULE {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-async def _work(settings: Settings, agents: AgentDefaults, life: str | None = None) -> None:
+def _module_of(given: str) -> str:
+    """Returns the name of a module. A file of the working folder may stand for it: `app/tasks.py` for `app.tasks`."""
+    path = Path(given)
+    return ".".join(path.with_suffix("").parts) if path.suffix == ".py" and not path.is_absolute() else given
+
+
+async def _work(
+    settings: Settings, agents: AgentDefaults, life: str | None = None, files: OwnFiles | None = None
+) -> str | None:
+    """Runs a worker until it is stopped. Returns a file that has changed, if `files` are watched and the worker shall start again."""
     import structlog
 
     from tenax import __version__
+    from tenax.cli.process.reload import run_until_changed
     from tenax.credentials.passwords import without_password
     from tenax.model.names import as_worker_name
+    from tenax.settings.worker_options import worker_options
+    from tenax.transactions.task_database import TaskDatabase
     from tenax.worker.transport import HttpTransport
     from tenax.worker.worker import Worker
 
@@ -226,18 +276,10 @@ async def _work(settings: Settings, agents: AgentDefaults, life: str | None = No
         transport,
         name=name,
         runtimes=settings.runtimes,
-        queues=settings.queues,
-        labels=settings.labels,
-        slots=settings.slots,
-        drain=settings.drain,
-        overload_lag=settings.overload_lag,
-        http_addresses=settings.http_addresses,
-        max_result=settings.max_result,
-        packs=settings.home / "packs",
-        pack_cache=settings.pack_cache,
-        agents=agents,
         version=__version__,
         life=life,
+        **worker_options(settings, agents),
+        database=TaskDatabase(settings.worker_database) if settings.worker_database else None,
     )
     interrupts = Interrupts()
     with interrupts.caught():
@@ -250,6 +292,11 @@ async def _work(settings: Settings, agents: AgentDefaults, life: str | None = No
             slots=settings.slots,
         )
         try:
+            if files is not None:
+                return await run_until_changed(
+                    lambda stop: one.run(stop, interrupts.second), interrupts.first, files
+                )
             await one.run(interrupts.first, interrupts.second)
         finally:
             await transport.close()
+    return None

@@ -22,8 +22,12 @@ leased as (
                   '","step":', to_json(step), ',"item":' || item_no, ',"attempt":', attempt,
                   ',"data":{"worker":', to_json(worker), ',"retry":{"attempt":', attempt,
                   ',"max_attempts":', coalesce(max_attempts::text, 'null'), ',"is_retry":', is_retry::text, '}',
-                  ',"vary":' || vary::text, case when runtime = 'http' then ',"item_id":' || id end, '}}]')
-      from leased
+                  ',"vary":' || vary::text, case when runtime = 'http' then ',"item_id":' || id end,
+                  case when attempt > 1 then (
+                      select concat(',"resumed_from":', c.attempt) from tenax.checkpoint c
+                       where c.execution_id = l.execution_id and c.step = l.step and c.item_no = coalesce(l.item_no, -1)
+                         and c.compensates = l.compensates) end, '}}]')
+      from leased l
 )
 select n, id, execution_id, plan_id, step, attempt, max_attempts, timeout, base_dir, item_no, started_at, compensates, fresh,
        is_retry, element, previous, vary, lane, ledger, policy, created

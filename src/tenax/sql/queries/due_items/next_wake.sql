@@ -16,6 +16,9 @@ select tenax.now() as now,
              order by i.expires_at limit 1) as w) as wait,
        (select min(deadline_at) from tenax.execution
          where state in ('running', 'paused') and deadline_at <= tenax.now() + make_interval(secs => $3)) as deadline,
+       least((select min(look_at) from tenax.schedule where look_at <= tenax.now() + make_interval(secs => $3)),
+             (select min(start_at) from tenax.delayed_start
+               where start_at <= tenax.now() + make_interval(secs => $3))) as start,
        (select reap_after from tenax.service) as reap_after,
        exists (select from tenax.item
                 where queue = $2::text and priority = 5 and state in ('queued', 'retrying') and standing = 'ready'

@@ -23,7 +23,7 @@ from tenax.sdk.bundle import submission_of
 from tenax.sdk.files import read_definition
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.fake_clock import FakeClock, next_time
+from tenax.store.for_tests.fake_clock import FakeClock, next_time
 
 FINISHED = ("completed", "failed", "cancelled")
 

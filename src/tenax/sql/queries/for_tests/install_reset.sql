@@ -1,4 +1,4 @@
--- Remembers what a migrated database is like, and brings it back to that (`databases.py`).
+-- Remembers what a migrated database is like, and offers functions that bring it back to that. For tests only.
 create schema reset;
 
 create function reset.schema_digest() returns text

@@ -1,0 +1,1 @@
+"""Finds what the lint looks at, and prints what it has found."""

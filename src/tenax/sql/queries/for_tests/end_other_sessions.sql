@@ -1,0 +1,1 @@
+select reset.end_other_sessions()

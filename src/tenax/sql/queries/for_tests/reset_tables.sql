@@ -1,0 +1,1 @@
+select reset.empty_tables()

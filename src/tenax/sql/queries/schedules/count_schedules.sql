@@ -1,0 +1,1 @@
+select count(*)::integer from tenax.schedule

@@ -1,0 +1,1 @@
+delete from tenax.schedule where name = $1::text returning name

@@ -1,0 +1,1 @@
+"""Reads and writes what running attempts tell: checkpoints, progress and output."""

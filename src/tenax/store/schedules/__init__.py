@@ -1,0 +1,1 @@
+"""Reads and writes schedules, what they did, and executions that start later."""

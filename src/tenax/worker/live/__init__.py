@@ -1,0 +1,1 @@
+"""Sends what running attempts tell to the server: checkpoints, progress and output."""
