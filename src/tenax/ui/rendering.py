@@ -39,6 +39,7 @@ def make_environment() -> Environment:
         "number": words.number,
         "first_line": words.first_line,
         "progress_words": words.told_progress,
+        "with_code": words.with_code,
         "pretty": pretty,
         "percent": words.percent,
         "short": words.short,

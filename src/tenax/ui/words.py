@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup, escape
 from msgspec import to_builtins
 
 from tenax.drawing.progress_words import progress_words
@@ -94,6 +95,16 @@ def number(value: float) -> str:
 def short(value: float | None) -> str:
     """Writes a number with three digits at most, or a whole number: 0.25, 12.5, 1,234. None is a dash."""
     return DASH if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def with_code(text: str) -> Markup:
+    """Writes a text, with what stands between backticks as code. A text with an odd number of them stays as it is."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if n % 2 else escape(part) for n, part in enumerate(parts)
+    )
 
 
 def known(values: Sequence[float | None]) -> list[float]:

@@ -42,6 +42,7 @@ def test_the_table_of_queues(tenax):
         "running",
         "blocked",
         "oldest",
+        "ended/min",
         "workers",
         "concurrency",
         "rate",
@@ -50,8 +51,8 @@ def test_the_table_of_queues(tenax):
     assert head.split() == titles
     cells = {row.split()[0]: re.split(r"  +", row.strip()) for row in rows[:2]}
     assert cells["default"][1:5] == ["1", "0", "0", "0"]
-    assert cells["default"][6:] == ["0", "-", "-", "-"]
-    assert cells["gpu"][6:] == ["0", "2", "30/m", "1"]
+    assert cells["default"][7:] == ["0", "-", "-", "-"]
+    assert cells["gpu"][7:] == ["0", "2", "30/m", "1"]
     assert rows[2] == (
         "no live worker serves default, gpu; start one: tenax worker --queue default --queue gpu"
     )

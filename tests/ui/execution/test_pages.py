@@ -176,7 +176,7 @@ def test_the_failed_items_of_a_fan_out_are_one_click_away(hand, read):
     assert words.count("connection reset by peer") == 3
     item = said(read(f"/executions/{id_}/steps/render/items/3"))
     assert "Item 3 of step render failed" in item
-    assert "Not retried: `max_attempts` counted attempts are used up" in item
+    assert "Not retried: max_attempts counted attempts are used up" in item
     assert "has no item 400" in said(read(f"/executions/{id_}/steps/render/items/400", 404))
 
 

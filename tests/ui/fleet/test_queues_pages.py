@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from playwright.async_api import expect
@@ -40,6 +41,9 @@ async def test_a_queue_is_paused_limited_and_resumed_from_its_page(server, hand,
     await expect(page.locator(".head-tools .badge")).to_have_count(0)
     await asyncio.to_thread(hand.succeed)
     await expect(page.locator(".card", has_text="Ready").locator(".card-value")).to_have_text("0")
+    await expect(page.locator(".card", has_text="Running")).to_contain_text(
+        re.compile("0[.]\\d+ ended a minute")
+    )
     await page.set_viewport_size(PHONE)
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     with server.http() as http:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tenax.engine.context import EngineContext
+from tenax.engine.fleet.queue_rates import with_rates
 from tenax.engine.fleet.workers import list_workers
 from tenax.model.events import timestamp
 from tenax.model.fleet.health import HEALTHS
@@ -56,7 +57,7 @@ async def read_overview(context: EngineContext) -> views.Overview:
         figures = await figures_in(tx, context, live)
         lateness = await metrics.sum_lateness(tx, window)
         minutes = await metrics.list_minutes(tx, MINUTES_SHOWN)
-        queues = await list_queues(tx, context.settings.lease)
+        queues = await with_rates(tx, context, await list_queues(tx, context.settings.lease))
         groups = await metrics.group_failures(tx, window, ROWS_SHOWN)
         newest = await metrics.list_newest_failures(tx, ROWS_SHOWN)
     return views.Overview(

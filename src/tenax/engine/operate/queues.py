@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tenax.engine.context import EngineContext
+from tenax.engine.fleet.queue_rates import with_rates
 from tenax.errors import UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
@@ -18,7 +19,7 @@ from tenax.store.fleet import queues, workers
 
 async def list_queues(context: EngineContext) -> list[Queue]:
     async with context.view() as tx:
-        return await queues.list_queues(tx, context.settings.lease)
+        return await with_rates(tx, context, await queues.list_queues(tx, context.settings.lease))
 
 
 async def limit_queue(

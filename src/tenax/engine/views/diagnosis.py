@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
+from tenax.engine.fleet.queue_rates import with_rates
 from tenax.engine.fleet.workers import get_worker, list_workers
 from tenax.engine.views.executions import get, items
 from tenax.engine.views.explanations import explain
@@ -148,6 +149,7 @@ async def read_queue(context: EngineContext, name: str) -> QueueInFull:
         known = await queues.list_queues(tx, context.settings.lease)
         state = await queues.queue_state(tx, name)
         kinds = await ready_kinds(tx, [name])
+        known = await with_rates(tx, context, known)
     found = {one.queue: one for one in known}
     if name not in found:
         raise NotFound(

@@ -131,6 +131,8 @@ class Queue(View):
     """The person who paused it. Null: it is not paused."""
     paused_why: str | None = None
     paused_at: str | None = None
+    ended_per_minute: float | None = None
+    """The attempts that ended in a minute, on average over the last minutes that were counted. Null: nothing was counted yet."""
 
 
 class QueuePauseAnswer(View):

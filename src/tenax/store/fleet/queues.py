@@ -26,6 +26,20 @@ def _queue(row: Mapping[str, Any]) -> Queue:
     return Queue(**{**row, **times, "idle": idle})
 
 
+class RecentEnds(NamedTuple):
+    """Says how many attempts of a step ended, and which plan of its workflow is the newest."""
+
+    step: str
+    ended: int
+    plan_id: int
+
+
+async def sum_recent_ends(tx: Connection, since: datetime, most: int) -> list[RecentEnds]:
+    """Counts the attempts that ended, for the `most` busiest steps."""
+    rows = await tx.fetch(sql("sum_recent_ends"), since, most)
+    return [RecentEnds(row["step"], row["n"], row["plan_id"]) for row in rows]
+
+
 class QueueState(NamedTuple):
     """The time, how many items the rate of a queue lets start, and when its next retry is due."""
 

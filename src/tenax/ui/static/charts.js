@@ -13,6 +13,20 @@
     return found;
   }
 
+  // Times as 13:05, at midnight with the date.
+  const day = (at) => at.toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  const hour = (at) => `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
+  function timesInWords(times) {
+    let before = "";
+    return times.map((time) => {
+      const at = new Date(time * 1000);
+      const date = day(at);
+      const words = date === before ? hour(at) : `${hour(at)}\n${date}`;
+      before = date;
+      return words;
+    });
+  }
+
   // One value makes no line, so it is a point.
   const isSparse = (values) => values.filter((value) => value !== null).length < 2;
 
@@ -27,8 +41,8 @@
       height: box.clientHeight - (series.length > 1 ? LEGEND * Math.ceil(series.length / 3) : 0),
       legend: { show: series.length > 1 },
       cursor: { points: { size: 6 } },
-      series: [{}, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, spanGaps: true, points: { show: isSparse(values), size: 4 } }))],
-      axes: [axis, { ...axis, size: 52, values: (_, values) => values.map((value) => `${value.toLocaleString()}${unit}`) }],
+      series: [{ label: "", value: (_, time) => time === null ? "" : timesInWords([time])[0].replace("\n", ", ") }, ...series.map(({ name, tone, values }) => ({ label: name, stroke: colour(box, tone), width: 1.5, spanGaps: true, value: (_, value) => value === null ? "" : `${value.toLocaleString()}${unit}`, points: { show: isSparse(values), size: 4 } }))],
+      axes: [{ ...axis, values: (_, times) => timesInWords(times) }, { ...axis, size: 52, values: (_, values) => values.map((value) => `${value.toLocaleString()}${unit}`) }],
     };
     return new window.uPlot(options, [times, ...series.map(({ values }) => values)], box);
   }

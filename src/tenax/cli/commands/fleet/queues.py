@@ -28,19 +28,22 @@ Queue = Mapping[str, Any]
 _NONE = "none"
 _MAX_NAMED = 5  # workers of a queue that a note names
 _COUNTS = ("ready", "waiting", "running", "blocked", "workers")
-_TITLES = ("queue", "ready", "waiting", "running", "blocked", "oldest", "workers", "concurrency", "rate", "burst")  # fmt: skip
+_TITLES = (
+    "queue", "ready", "waiting", "running", "blocked", "oldest", "ended/min", "workers", "concurrency", "rate", "burst",
+)  # fmt: skip
 _RANKS = {
     "burst": 1,
     "rate": 2,
     "concurrency": 3,
-    "oldest": 4,
-    "blocked": 5,
-    "waiting": 6,
-    "workers": 7,
-    "running": 8,
+    "ended/min": 4,
+    "oldest": 5,
+    "blocked": 6,
+    "waiting": 7,
+    "workers": 8,
+    "running": 9,
 }
 """The columns that are left out if there is no room, in this order."""
-_NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
+_NUMBERS = (*_COUNTS, "ended/min", "concurrency", "rate", "burst")
 
 
 @queues.default
@@ -244,7 +247,9 @@ def _table(found: Sequence[Queue]) -> RenderableType:
         ]
         oldest = Text(to_the_second(one["oldest_at"]) if one["oldest_at"] else "-")
         first = [Text(one_line(one["queue"])), *(counts[name] for name in _COUNTS[:-1]), oldest]
-        rows.append([*first, counts["workers"], *map(Text, limits)])
+        ended = one.get("ended_per_minute")  # an older server does not say it
+        per_minute = Text("-" if ended is None else f"{ended:,.1f}")
+        rows.append([*first, per_minute, counts["workers"], *map(Text, limits)])
     return RankedTable(columns, rows)
 
 

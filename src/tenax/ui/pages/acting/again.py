@@ -9,19 +9,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.errors import InvalidInput, TenaxError, UsageError
+from tenax.errors import TenaxError
 from tenax.model.execution_views import Execution
+from tenax.model.views import RetryAnswer
 from tenax.ui.answers import actor, answer_done, answer_page, engine, require_operator
 from tenax.ui.forms import read_form, required
 from tenax.ui.offers import ENDED
 from tenax.ui.pages.acting.frame import ExecutionId, frame
-from tenax.ui.pages.acting.input_form import (
-    InputField,
-    fields_of,
-    filled_in,
-    place_problems,
-    read_fields,
-)
+from tenax.ui.pages.acting.input_form import InputField, RefusedInput, fields_of, start_with_input
 
 TEMPLATE = "executions/again.html"
 router = APIRouter(prefix="/executions/{execution_id}/again")
@@ -41,20 +36,17 @@ async def run_again(request: Request, execution_id: ExecutionId) -> Response:
     """Starts the new execution, or shows beside the fields what does not fit."""
     on, sent = engine(request), await read_form(request)
     execution = await on.get(execution_id)
-    inputs = await on.inputs(execution_id)
-    fields = fields_of(inputs, execution.input)
-    changed, wrong = read_fields(fields, sent, execution.input)
-    error: TenaxError | None = None
-    reason = sent.get("reason", "")
-    if not wrong:
-        try:
-            reason = required(sent, "reason", "a reason")
-            answer = await on.run_anew(execution_id, actor=actor(request), reason=reason, input=changed)
-            return answer_done(request, f"/executions/{answer.id}")
-        except (InvalidInput, UsageError) as refused:
-            wrong, rest = place_problems(refused.message, list(inputs))
-            error = refused if rest or not wrong else None
-    return await _answer(request, execution, filled_in(fields, sent, wrong), reason=reason, error=error)
+
+    async def start(changed: dict[str, Any]) -> RetryAnswer:
+        reason = required(sent, "reason", "a reason")
+        return await on.run_anew(execution_id, actor=actor(request), reason=reason, input=changed)
+
+    started = await start_with_input(await on.inputs(execution_id), execution.input, sent, start)
+    if isinstance(started, RefusedInput):
+        return await _answer(
+            request, execution, started.fields, reason=sent.get("reason", ""), error=started.error
+        )
+    return answer_done(request, f"/executions/{started.id}")
 
 
 async def _answer(

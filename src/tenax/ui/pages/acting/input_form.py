@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from tenax.errors import InvalidInput, TenaxError
+from tenax.errors import InvalidInput, TenaxError, UsageError
 from tenax.model.definition.workflow import Input
 from tenax.model.source.json_source import parse_json
 from tenax.ui.rendering import pretty
 
+T = TypeVar("T")
 PREFIX = "input."
 """Stands before the names of inputs in the form, so that none of them is taken for another field."""
 MOST_EDITED = 100_000  # characters of a value that a field holds
@@ -158,6 +159,32 @@ def filled_in(
 ) -> list[InputField]:
     """Returns the fields as they were sent, each with what is wrong with it."""
     return [replace(one, text=sent.get(PREFIX + one.name, ""), error=wrong.get(one.name)) for one in fields]
+
+
+class RefusedInput(NamedTuple):
+    """Is a form as it was sent, with what is wrong beside the fields, and the error if something else is wrong."""
+
+    fields: list[InputField]
+    error: TenaxError | None
+
+
+async def start_with_input(
+    inputs: Mapping[str, Input],
+    given: Mapping[str, Any],
+    sent: Mapping[str, str],
+    start: Callable[[dict[str, Any]], Awaitable[T]],
+) -> T | RefusedInput:
+    """Calls `start` with the values of the form that differ from those given. Returns its answer, or the form if it cannot be."""
+    fields = fields_of(inputs, given)
+    changed, wrong = read_fields(fields, sent, given)
+    error: TenaxError | None = None
+    if not wrong:
+        try:
+            return await start(changed)
+        except (InvalidInput, UsageError) as refused:
+            wrong, rest = place_problems(refused.message, list(inputs))
+            error = refused if rest or not wrong else None
+    return RefusedInput(filled_in(fields, sent, wrong), error)
 
 
 def place_problems(message: str, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:

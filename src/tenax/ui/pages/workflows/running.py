@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.errors import InvalidInput, TenaxError, UsageError
+from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.ui.answers import answer_done, answer_page, engine, require_operator
 from tenax.ui.forms import read_form
 from tenax.ui.pages.acting.input_form import (
     InputField,
+    RefusedInput,
     fields_of,
     filled_in,
-    place_problems,
-    read_fields,
+    start_with_input,
 )
 from tenax.ui.pages.workflows.showing import Name, frame
 
@@ -39,19 +40,17 @@ async def run(request: Request, name: Name) -> Response:
     """Starts an execution and leads to it, or shows beside the fields what does not fit."""
     sent = await read_form(request)
     inputs = (await engine(request).definition(name)).plan.workflow.inputs
-    fields = fields_of(inputs, {})
-    values, wrong = read_fields(fields, sent, {})
-    error: TenaxError | None = None
-    if not wrong:
-        try:
-            submitted = await _submit(request, name, values, sent.get("key", "").strip())
-            if submitted.created:
-                return answer_done(request, f"/executions/{submitted.id}")
-            return await _answer(request, name, filled_in(fields, sent, {}), sent=sent, earlier=submitted.id)
-        except (InvalidInput, UsageError) as refused:
-            wrong, rest = place_problems(refused.message, list(inputs))
-            error = refused if rest or not wrong else None
-    return await _answer(request, name, filled_in(fields, sent, wrong), sent=sent, error=error)
+
+    async def start(values: dict[str, Any]) -> Submitted:
+        return await _submit(request, name, values, sent.get("key", "").strip())
+
+    started = await start_with_input(inputs, {}, sent, start)
+    if isinstance(started, RefusedInput):
+        return await _answer(request, name, started.fields, sent=sent, error=started.error)
+    if not started.created:
+        fields = filled_in(fields_of(inputs, {}), sent, {})
+        return await _answer(request, name, fields, sent=sent, earlier=started.id)
+    return answer_done(request, f"/executions/{started.id}")
 
 
 async def _submit(request: Request, name: str, values: Mapping[str, object], key: str) -> Submitted:
