@@ -10,7 +10,7 @@ from support.hand import Hand, one_postgres
 from support.laws import verify
 
 from tenax.errors import Conflict, InvalidDefinition, NotFound, UsageError
-from tenax.store.fake_clock import next_time
+from tenax.store.for_tests.fake_clock import next_time
 from tenax.store.transaction import transaction
 
 pytestmark = one_postgres
