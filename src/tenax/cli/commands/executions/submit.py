@@ -89,7 +89,7 @@ def submit(
     submission = start.delay(submission_for(workflow, parse_inputs(inputs, input_file), key))
     settings = where.settings()
     check_submission(submission, settings)
-    if submission.source is not None:
+    if submission.source is not None and not json:
         say_warnings(
             lint_text(submission.source, filename=submission.filename, server_retry=default_retry(settings))
         )
