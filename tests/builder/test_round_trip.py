@@ -60,6 +60,10 @@ def is_buildable(document: Any) -> bool:
     names = [step.get("step") for step in steps]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return False
+    try:
+        json.dumps(document, allow_nan=False)
+    except ValueError:  # the builder refuses a NaN, which a JSON file has as a text
+        return False
     inputs = document.get("input", {})
     return isinstance(inputs, dict) and all(isinstance(each, dict) for each in inputs.values())
 

@@ -58,7 +58,7 @@ def test_effects_happen_once_for_each_success_whatever_is_killed(tmp_path: Path,
         assert stored.returncode == 0, stored.stderr
         bookings = Bookings(house, SEED)
         with bookings.feeding():
-            house.rage(SECONDS)
+            house.rage(SECONDS / 2)
         bookings.until_all_ended()
         report = house.verify()
         assert report is not None

@@ -24,9 +24,9 @@ from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.transaction import transaction
 
 SEEDS = 24 if is_full() else 8
-EVERY = 1 if is_full() else 4
-"""The moments of a start that are tried: each, or each fourth."""
-AT_ONCE = 4
+EVERY = 2 if is_full() else 6
+"""The moments of a start that are tried: each second, or each sixth."""
+AT_ONCE = 2
 """Servers that start at the same time, each over a link of its own. A start mostly waits."""
 STARTS = 60.0  # seconds that a start may take at most, over the worst link
 

@@ -192,5 +192,5 @@ async def test_views_leave_out_the_evidence_of_failures(hand, monkeypatch, fan_o
                 await hand.fail(one, exception="E", message="why", traceback="t" * 9_000)
     shown = json.dumps([await hand.get(id_), [to_builtins(e) for e in await hand.engine.explain(id_)]])
     assert '"message": "why"' in shown
-    assert "its traceback, stderr and data" in shown
+    assert "its traceback, stderr, data and request" in shown
     assert len(shown) < 200_000

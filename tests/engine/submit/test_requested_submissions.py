@@ -119,8 +119,9 @@ async def test_a_submission_that_does_not_fit_is_rejected_visibly_and_stops_no_o
 async def test_what_the_database_can_check_is_refused_at_once(hand, given, error, message):
     await hand.engine.store_workflow(STORED)
     connection = await hand.engine.context.database.connect()
+    more = {name: value for name, value in given.items() if name not in ("workflow", "input")}
     with pytest.raises(error, match=message):
-        await submitted(connection, given.pop("workflow", None), given.pop("input", None), **given)
+        await submitted(connection, given.get("workflow"), given.get("input"), **more)
     await connection.close()
 
 
