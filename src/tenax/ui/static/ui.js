@@ -109,7 +109,7 @@
   let isGoing = false;
 
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable], dialog");
+    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const wasGoing = isGoing;
     isGoing = event.key === "g";
