@@ -95,7 +95,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         "lint",
         "definitions.lint:lint",
         _DEFINITIONS,
-        "Warn of what workflow files will do and their authors hardly want.",
+        "Find likely mistakes in workflow files that are valid.",
     ),
     (
         "import",

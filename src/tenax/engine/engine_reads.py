@@ -279,5 +279,5 @@ class EngineReads:
         return await self.context.reading.translate(source, filename, system)
 
     async def lint(self, source: str, *, filename: str | None = None) -> LintReport:
-        """Warns of what a definition will do and its author hardly wants. Stores nothing."""
+        """Finds likely mistakes in a definition. Stores nothing."""
         return await self.context.reading.lint(source, filename)

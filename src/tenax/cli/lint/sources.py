@@ -48,7 +48,7 @@ def sources_of(name: str) -> Iterator[LintSource]:
             raise UsageError(f"{name}: there is no workflow file in this folder")
         for one in found:
             yield LintSource(one.read_text("utf-8"), str(one), one)
-    elif name != STDIN and not path.exists() and _MODULE.fullmatch(name):
+    elif name != STDIN and not path.exists() and path.suffix not in _SUFFIXES and _MODULE.fullmatch(name):
         yield from _tasks_of(name)
     else:
         yield from _of_file(name)

@@ -1,1 +1,1 @@
-"""Warns of what a valid workflow file will do and its author hardly wants. Each rule has a code, and says what to do."""
+"""Finds likely mistakes in workflow files that are valid. Each rule has a code, and says what to do."""

@@ -9,9 +9,12 @@ from tenax.policy.lint.finding import Removal
 from tenax.policy.lint.rule import Fault, rule
 from tenax.policy.lint.subject import LintedStep, LintSubject
 from tenax.policy.retry.backoff import curve
+from tenax.policy.retry.delay_table import delay_table
 
 _AT_ONCE = 3
 """Attempts without a delay that are harmless: a lost connection is often back at once."""
+_MOST_ATTEMPTS = 10_000
+"""Attempts whose delays are added up."""
 
 
 @rule(
@@ -126,22 +129,9 @@ def _attempts_within(one: LintedStep, seconds: float | None) -> int | None:
     """Returns the last attempt that can start within this time, if that is not the last one that is allowed."""
     if seconds is None or one.attempts is None or not one.is_retried:
         return None
-    spent = 0.0
-    for attempt in range(2, min(one.attempts, 10_000) + 1):
-        spent += _least(one, attempt - 1)
-        if spent > seconds:
-            return attempt - 1
-    return None
-
-
-def _least(one: LintedStep, failures: int) -> float:
-    """Returns the shortest delay after so many failures."""
-    policy, jitter = one.policy, one.policy.jitter
-    if policy.backoff == "decorrelated":
-        return policy.initial_delay
-    delay = min(curve(policy, failures), policy.max_delay)
-    share = {"full": 1.0, "equal": 0.5}.get(jitter, 0.0) if isinstance(jitter, str) else float(jitter)
-    return max(delay * (1.0 - share), 0.0)
+    most = min(one.attempts, _MOST_ATTEMPTS)
+    reached = len(delay_table(one.policy, limit=most))
+    return reached if reached < most else None
 
 
 def _often(attempts: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Warns of what workflow files will do and their authors hardly want."""
+"""Finds likely mistakes in workflow files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warns of what valid workflow files, Python tasks and files of other systems will do and their authors hardly want."""
+"""Finds likely mistakes in workflow files, Python tasks and files of other systems."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def lint(
         bool, Parameter(negative="", help="Print the findings as SARIF, for code hosts and editors.")
     ] = False,
 ) -> int:
-    """Warn of what workflow files will do and their authors hardly want: retries that never happen, herds, secrets in plain
-    text, and more.
+    """Find likely mistakes in workflow files that are valid: retries that never happen, items that are all retried at the same
+    instant, secrets in plain text, and more.
 
     Each finding has the code of a rule, its place, a sentence and a remedy. A comment at its line switches a rule off:
     `# tenax: ignore TX101 -- why`. The exit code is 1 if there is an error.
